@@ -1,0 +1,56 @@
+"""Label-inputted Implicit Graph Neural Networks: the labels of a half-labelled graph.
+
+Names are imported on first use, so that `import lignn` and `lignn --help` are quick.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from lignn import backbones, datasets, errors, methods
+    from lignn.equilibrium import fixed_point, solvers
+    from lignn.graph import Graph, Split, measures, splits
+    from lignn.propagation import Adjacency
+
+_HOMES = {
+    "Adjacency": "lignn.propagation",
+    "Graph": "lignn.graph",
+    "Split": "lignn.graph",
+    "backbones": "lignn",
+    "datasets": "lignn",
+    "errors": "lignn",
+    "fixed_point": "lignn.equilibrium",
+    "measures": "lignn.graph",
+    "methods": "lignn",
+    "solvers": "lignn.equilibrium",
+    "splits": "lignn.graph",
+}
+
+__all__ = [
+    "Adjacency",
+    "Graph",
+    "Split",
+    "backbones",
+    "datasets",
+    "errors",
+    "fixed_point",
+    "measures",
+    "methods",
+    "solvers",
+    "splits",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'lignn' has no attribute {name!r}")
+    home = _HOMES[name]
+    value = import_module(f"lignn.{name}") if home == "lignn" else getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

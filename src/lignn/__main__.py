@@ -1,0 +1,5 @@
+"""`python -m lignn`."""
+
+from lignn.cli import main
+
+main()

@@ -1,0 +1,166 @@
+"""Graphs as `.npz` files: plain arrays, nothing is unpickled.
+
+Keys: `edge_index` (2×E), and where the graph has them: features as `x` (dense) or as `x_data`, `x_indices`, `x_indptr`,
+`x_shape` (CSR), `y` (n or n×c), `train_mask`, `val_mask`, `test_mask` (n or n×runs), `edge_weight`, `num_nodes`,
+`node_ids`, `class_names`.
+"""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from numpy.lib.npyio import NpzFile
+
+from lignn.atomic import whole_file
+from lignn.errors import InputError, TableError, did_you_mean
+from lignn.graph.graph import Graph
+from lignn.graph.split import PARTS, Split
+
+_CSR = ("x_data", "x_indices", "x_indptr", "x_shape")
+_MASKS = tuple(f"{part}_mask" for part in PARTS)
+_INTEGERS, _NUMBERS, _TEXTS, _MASK = "iu", "fiub", "Uiu", "b"
+_ARRAYS: dict[str, tuple[str, tuple[int, ...]]] = {
+    "edge_index": (_INTEGERS, (2,)),
+    "edge_weight": (_NUMBERS, (1,)),
+    "x": (_NUMBERS, (2,)),
+    "x_data": (_NUMBERS, (1,)),
+    "x_indices": (_INTEGERS, (1,)),
+    "x_indptr": (_INTEGERS, (1,)),
+    "x_shape": (_INTEGERS, (1,)),
+    "y": (_NUMBERS, (1, 2)),
+    "num_nodes": (_INTEGERS, (0,)),
+    "node_ids": (_TEXTS, (1,)),
+    "class_names": (_TEXTS, (1,)),
+    **dict.fromkeys(_MASKS, (_MASK, (1, 2))),
+}
+"""What each array may hold (NumPy's letters for kinds of types) and its possible numbers of dimensions."""
+
+_DAMAGE = (OSError, ValueError, TypeError, EOFError, RuntimeError, SyntaxError, MemoryError, BadZipFile, zlib.error)
+"""What NumPy and zipfile raise for a damaged, foreign or encrypted file, or for arrays of Python objects."""
+
+
+def read(path: Path) -> Graph:
+    """The graph in the file `path`, named after it."""
+    arrays = _load(path)
+    unknown = [key for key in arrays if key not in _ARRAYS]
+    if unknown:
+        raise TableError(f"{path}: unknown array {unknown[0]!r}; {did_you_mean(unknown[0], _ARRAYS)}")
+    if "edge_index" not in arrays:
+        raise TableError(f"{path}: the array 'edge_index' is missing")
+    for key, array in arrays.items():
+        _check(path, key, array)
+    for group in (_CSR, _MASKS):
+        missing = [key for key in group if key not in arrays]
+        if 0 < len(missing) < len(group):
+            raise TableError(f"{path}: the array {missing[0]!r} is missing beside its companions {', '.join(group)}")
+    if "x" in arrays and "x_data" in arrays:
+        raise TableError(f"{path}: features both as 'x' and as 'x_data'; keep one of them")
+    try:
+        return Graph(
+            arrays["edge_index"].astype(np.int64),
+            x=_csr(arrays) if "x_data" in arrays else _floats(arrays.get("x")),
+            y=_labels(arrays.get("y")),
+            edge_weight=_floats(arrays.get("edge_weight")),
+            num_nodes=int(arrays["num_nodes"]) if "num_nodes" in arrays else None,
+            node_ids=_texts(arrays.get("node_ids")),
+            class_names=_texts(arrays.get("class_names")),
+            splits=_splits(arrays) if _MASKS[0] in arrays else (),
+            name=path.stem,
+        )
+    except InputError as error:
+        raise type(error)(f"{path}: {error}") from error
+
+
+def write(graph: Graph, path: Path) -> None:
+    """Write `graph` to the file `path`, whole or not at all."""
+    arrays: dict[str, Any] = {"edge_index": graph.edge_index, "num_nodes": graph.num_nodes}
+    arrays |= {"y": graph.y, "edge_weight": graph.edge_weight}
+    if isinstance(graph.x, sp.csr_array):
+        arrays |= dict(zip(_CSR, (graph.x.data, graph.x.indices, graph.x.indptr, graph.x.shape), strict=True))
+    else:
+        arrays["x"] = graph.x
+    arrays |= {"node_ids": _fixed_width(graph.node_ids), "class_names": _fixed_width(graph.class_names)}
+    for key, part in zip(_MASKS, PARTS, strict=True):
+        if graph.splits:
+            masks = torch.stack([getattr(split, part) for split in graph.splits], 1)
+            arrays[key] = masks[:, 0] if len(graph.splits) == 1 else masks
+    with whole_file(path) as temporary:
+        np.savez_compressed(temporary, **{key: value for key, value in arrays.items() if value is not None})
+
+
+def _load(path: Path) -> dict[str, np.ndarray]:
+    try:
+        with path.open("rb") as raw, NpzFile(raw, allow_pickle=False) as file:
+            return {key: np.asarray(file[key]) for key in file.files}  # NumPy gives other members as bytes
+    except FileNotFoundError as error:
+        raise TableError(f"{path}: there is no such file") from error
+    except (IsADirectoryError, PermissionError) as error:
+        raise TableError(f"{path}: cannot be read: {error.strerror}") from error
+    except _DAMAGE as error:
+        raise TableError(
+            f"{path}: not a whole .npz file of plain arrays ({error}); write or download it again"
+        ) from error
+
+
+def _check(path: Path, key: str, array: np.ndarray) -> None:
+    kinds, dimensions = _ARRAYS[key]
+    if array.dtype.kind not in kinds or array.ndim not in dimensions:
+        wanted = {_INTEGERS: "integers", _NUMBERS: "numbers", _TEXTS: "texts or integers", _MASK: "a boolean mask"}[
+            kinds
+        ]
+        raise TableError(
+            f"{path}: the array {key!r} must hold {wanted} in {' or '.join(map(str, dimensions))} dimensions, "
+            f"it holds {array.dtype} in {array.ndim}"
+        )
+
+
+def _floats(array: np.ndarray | None) -> np.ndarray | None:
+    """Numbers in a type that torch knows, of this machine's byte order; double precision stays."""
+    if array is None:
+        return None
+    double = array.dtype.kind == "f" and array.dtype.itemsize >= 8
+    return array.astype(np.float64 if double else np.float32, copy=False)
+
+
+def _labels(array: np.ndarray | None) -> np.ndarray | None:
+    if array is None:
+        return None
+    return array.astype(np.float64 if array.dtype.kind == "f" else np.int64, copy=False)
+
+
+def _csr(arrays: dict[str, np.ndarray]) -> sp.csr_array:
+    data, indices, indptr, shape = (arrays[key] for key in _CSR)
+    try:
+        matrix = sp.csr_array((_floats(data), indices.astype(np.int64), indptr.astype(np.int64)), shape=shape.tolist())
+        matrix.check_format(full_check=True)
+    except (ValueError, TypeError) as error:
+        raise TableError(f"x_data, x_indices, x_indptr and x_shape are no CSR matrix: {error}") from error
+    return matrix
+
+
+def _splits(arrays: dict[str, np.ndarray]) -> list[Split]:
+    masks = [arrays[key] if arrays[key].ndim == 2 else arrays[key][:, None] for key in _MASKS]
+    if len({mask.shape for mask in masks}) > 1:
+        raise TableError(f"the masks have different shapes: {', '.join(str(mask.shape) for mask in masks)}")
+    return [Split(*(torch.from_numpy(mask[:, run].copy()) for mask in masks)) for run in range(masks[0].shape[1])]
+
+
+def _texts(array: np.ndarray | None) -> list[str] | None:
+    return None if array is None else [str(text) for text in array.tolist()]
+
+
+def _fixed_width(texts: Any) -> np.ndarray | None:
+    """Texts as NumPy's fixed-width type, the only one stored without pickling; it cannot end in a NUL character."""
+    if texts is None:
+        return None
+    texts = [str(text) for text in texts]
+    for text in texts:
+        if text.endswith("\0"):
+            raise TableError(f"the name {text!r} ends in a NUL character, which an .npz file cannot keep; rename it")
+    return np.array(texts, dtype=np.str_)

@@ -1,0 +1,100 @@
+"""What is wrong with a table, and where: the slow second look at a file that could not be read."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Collection, Mapping
+from typing import NoReturn
+
+from lignn.errors import TableError
+from lignn.graph.rows import Table
+
+Check = Callable[[str, int], str | None]
+"""From a cell and the number of its row to what is wrong with it, if anything."""
+
+_SHOWN = 10
+_NUMBER = re.compile(r"[ \t]*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?[ \t]*", re.ASCII | re.IGNORECASE)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_NOT_FINITE = re.compile(r"[ \t]*[+-]?(nan|inf|infinity)[ \t]*", re.IGNORECASE)
+
+
+def report(table: Table, checks: Mapping[str, Check], otherwise: str) -> NoReturn:
+    """Raise a `TableError` with the first ten faults and the count of the others; `otherwise` if no check finds any."""
+    shown: list[str] = []
+    count = 0
+    columns = [(name, checks[name]) for name in table.columns]
+    for number, cells in table.rows():
+        if len(cells) != len(columns):
+            faults = [f": {len(cells)} cells, but the header names {len(columns)} columns"]
+        else:
+            found = [_fault(cell, number, check) for cell, (_, check) in zip(cells, columns, strict=True)]
+            if not any(found):
+                continue
+            faults = [f", column {columns[i][0]!r}: {fault}" for i, fault in enumerate(found) if fault]
+        count += len(faults)
+        shown += [f"{table.path}, {table.unit} {number}{fault}" for fault in faults[: _SHOWN - len(shown)]]
+    if not shown:
+        raise TableError(f"{table.path}: {otherwise}")
+    more = [f"and {count - len(shown)} more"] if count > len(shown) else []
+    raise TableError("\n".join(shown + more))
+
+
+def _fault(cell: str, row: int, check: Check) -> str | None:
+    if not cell.isascii() and _SURROGATE.search(cell):
+        return "is not UTF-8 text; save the file as UTF-8"
+    return check(cell, row)
+
+
+def unique(unit: str) -> Check:
+    """Not empty and not seen before in another row, whose number is told in `unit`."""
+    seen: dict[str, int] = {}
+
+    def check(cell: str, row: int) -> str | None:
+        if not cell:
+            return "the id is empty"
+        if cell in seen:
+            return f"the id {quoted(cell)} is there already, in {unit} {seen[cell]}"
+        seen[cell] = row
+        return None
+
+    return check
+
+
+def among(known: Collection[str], what: str, hint: str = "") -> Check:
+    """One of the known words."""
+
+    def check(cell: str, _row: int) -> str | None:
+        if cell in known:
+            return None
+        if cell.strip() in known:
+            return f"{quoted(cell)} has spaces around it; remove them"
+        return f"{quoted(cell)} is not {what}{hint}"
+
+    return check
+
+
+def number(largest: float, smallest: float | None = None, hint: str = "") -> Check:
+    """A finite number, not below `smallest`; `largest` is what its type can hold."""
+
+    def check(cell: str, _row: int) -> str | None:
+        if not cell:
+            return f"is empty, a number is needed{hint}"
+        if not _NUMBER.fullmatch(cell):
+            finite = "finite" if _NOT_FINITE.fullmatch(cell) else "a number"
+            return f"{quoted(cell)} is not {finite}{hint}"
+        value = float(cell)
+        if not math.isfinite(value) or abs(value) > largest:
+            return f"{quoted(cell)} is too large, the largest number is {largest:.3g}"
+        return f"{quoted(cell)} is negative" if smallest is not None and value < smallest else None
+
+    return check
+
+
+def anything(_cell: str, _row: int) -> None:
+    """Whatever can be read."""
+
+
+def quoted(cell: str) -> str:
+    """The cell as shown in a message."""
+    return repr(cell if len(cell) <= 40 else f"{cell[:37]}…")

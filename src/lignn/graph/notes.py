@@ -1,0 +1,77 @@
+"""`graph.json`: what tables alone cannot say of a graph, so that it is read back as it was written."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from lignn.errors import TableError
+from lignn.graph.graph import Graph
+
+FILE = "graph.json"
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Notes:
+    """The optional companion of hand-made tables (usually for `classes`); always there in folders that lignn writes."""
+
+    classes: tuple[str, ...] | None = None
+    """All classes in order, those without a node included; None: the sorted labels in the table."""
+    class_names: bool = True
+    """Whether `classes` are names; if not, they are class numbers."""
+    node_ids: bool = True
+    """Whether ids are names; if not, they are node numbers."""
+    weight_type: str = "float32"
+    """Type of the edge weights, float32 or float64."""
+
+    @classmethod
+    def of(cls, graph: Graph) -> Notes:
+        """What to note of `graph`."""
+        classes = graph.class_names or tuple(map(str, range(graph.num_classes)))
+        weight = "float32" if graph.edge_weight is None else str(graph.edge_weight.numpy().dtype)
+        return cls(classes or None, graph.class_names is not None, graph.node_ids is not None, weight)
+
+    def write(self, folder: Path) -> None:
+        """Write graph.json into `folder`."""
+        text = json.dumps({"format": _FORMAT} | asdict(self), indent=2, ensure_ascii=False)
+        (folder / FILE).write_text(text + "\n", encoding="utf-8")
+
+    @classmethod
+    def read(cls, folder: Path) -> Notes:
+        """The notes in `folder`; the defaults if there are none."""
+        path = folder / FILE
+        try:
+            told = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return cls()
+        except OSError as error:
+            raise TableError(f"{path}: cannot be read: {error.strerror}") from error
+        except (ValueError, RecursionError) as error:
+            raise TableError(f"{path}: is not JSON ({error})") from error
+        if not isinstance(told, dict):
+            raise TableError(f'{path}: must be a JSON object such as {{"classes": ["a", "b"]}}')
+        if told.pop("format", _FORMAT) != _FORMAT:
+            raise TableError(f"{path}: was written by a newer lignn; update lignn to read it")
+        for key, value in told.items():
+            _check(path, key, value)
+        if told.get("classes") is not None:
+            told["classes"] = tuple(told["classes"])
+        return cls(**told)
+
+
+def _check(path: Path, key: str, value: object) -> None:
+    if key == "classes":
+        texts = (
+            isinstance(value, list) and all(isinstance(name, str) for name in value) and len(set(value)) == len(value)
+        )
+        fits, wanted = value is None or texts, "null or a list of different texts"
+    elif key in ("class_names", "node_ids"):
+        fits, wanted = isinstance(value, bool), "true or false"
+    elif key == "weight_type":
+        fits, wanted = value in ("float32", "float64"), '"float32" or "float64"'
+    else:
+        raise TableError(f"{path}: unknown entry {key!r}; known are {', '.join(Notes.__dataclass_fields__)}")
+    if not fits:
+        raise TableError(f"{path}: {key!r} must be {wanted}")

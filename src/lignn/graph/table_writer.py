@@ -1,0 +1,82 @@
+"""Writing graphs as a folder of tables, in the form that `tables` reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import scipy.sparse as sp
+import torch
+
+from lignn.atomic import whole_folder
+from lignn.errors import TableError
+from lignn.graph import notes
+from lignn.graph.graph import Graph
+from lignn.graph.rows import TEXT
+from lignn.graph.split import PARTS, Split
+
+_WIDEST = 64
+"""Dense features up to this width become columns of nodes.csv, wider ones a file of their own."""
+
+
+def write(graph: Graph, folder: Path) -> None:
+    """Write `graph` to `folder`, whole or not at all; only a graph that lignn wrote there before is replaced."""
+    ids = pa.array(range(graph.num_nodes)) if graph.node_ids is None else pa.array(graph.node_ids.tolist(), TEXT)
+    if graph.node_ids is not None and pc.any(pc.equal(ids, "")).as_py():
+        raise TableError("node_ids: an empty id cannot be kept in a table; rename it, or write an .npz file")
+    files = ("nodes.csv", "edges.csv", "features.npy", "features.npz")
+    columns = _features_fit_columns(graph)
+    nodes = {"id": ids} | _labels(graph) | {_split_name(i): _words(split) for i, split in enumerate(graph.splits)}
+    if columns:
+        nodes |= {f"x{i}": column for i, column in enumerate(torch.as_tensor(graph.x).numpy().T)}
+    source, target = (ids.take(pa.array(end)) for end in graph.edge_index.numpy())
+    edges = {"source": source, "target": target}
+    if graph.edge_weight is not None:
+        edges["weight"] = graph.edge_weight.numpy()
+    with whole_folder(folder, marker=notes.FILE, ours=files) as temporary:
+        pa.csv.write_csv(pa.table(nodes), temporary / files[0])
+        pa.csv.write_csv(pa.table(edges), temporary / files[1])
+        if isinstance(graph.x, sp.csr_array):
+            sp.save_npz(temporary / "features.npz", graph.x)
+        elif graph.x is not None and not columns:
+            np.save(temporary / "features.npy", graph.x.numpy())
+        notes.Notes.of(graph).write(temporary)
+
+
+def _features_fit_columns(graph: Graph) -> bool:
+    return isinstance(graph.x, torch.Tensor) and graph.x.dtype == torch.float32 and 0 < graph.num_features <= _WIDEST
+
+
+def _split_name(number: int) -> str:
+    return "split" if number == 0 else f"split{number + 1}"
+
+
+def _words(split: Split) -> np.ndarray:
+    """The name of each node's part."""
+    return np.select([getattr(split, part).numpy() for part in PARTS], PARTS, "")
+
+
+def _labels(graph: Graph) -> dict[str, pa.Array]:
+    """The column of labels, if there are any."""
+    if graph.y is None:
+        return {}
+    names = notes.Notes.of(graph).classes or ()
+    if "" in names:
+        raise TableError("class_names: an empty name means unlabelled in a table; rename it, or write an .npz file")
+    y, classes = graph.y.numpy(), pa.array(names, TEXT)
+    if not graph.is_multilabel:
+        return {"label": pc.fill_null(classes.take(pa.array(y, mask=y < 0)), "")}
+    joined = [name for name in names if "|" in name]
+    if joined:
+        raise TableError(
+            f"class_names: {joined[0]!r} has a |, which joins labels in a table; rename it, or write an .npz file"
+        )
+    ends = np.concatenate([[0], (y == 1).sum(1).cumsum()])
+    lists = pa.ListArray.from_arrays(ends.astype(np.int32), classes.take(pa.array((y == 1).nonzero()[1])))
+    bar = pa.scalar("|", TEXT)
+    words = pc.binary_join(lists, bar)
+    empty = pc.if_else(pa.array(graph.labelled.numpy()), bar, pa.scalar("", TEXT))
+    return {"labels": pc.if_else(pc.equal(words, ""), empty, words)}

@@ -1,0 +1,170 @@
+"""What a graph accepts: each part is brought to one type and checked; errors name the offending row, edge or node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from lignn.errors import GraphError
+
+Features: TypeAlias = Tensor | sp.csr_array
+
+
+def _tensor(value: Any, what: str) -> Tensor:
+    """`value` as a tensor; read-only and negatively strided NumPy arrays are copied, as torch cannot share them."""
+    if isinstance(value, np.ndarray) and (not value.flags.writeable or any(stride < 0 for stride in value.strides)):
+        value = value.copy()
+    try:
+        return torch.as_tensor(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise GraphError(f"{what}: numbers in rows of equal length are needed ({error})") from error
+
+
+def edges(edge_index: Any) -> Tensor:
+    """`edge_index` as a 2×E integer tensor."""
+    edge_index = _tensor(edge_index, "edge_index")
+    if edge_index.numel() == 0:
+        return torch.empty(2, 0, dtype=torch.int64)
+    if edge_index.ndim != 2 or edge_index.shape[0] != 2:
+        raise GraphError(f"edge_index: shape 2×E is needed (sources, targets), got {tuple(edge_index.shape)}")
+    if edge_index.is_floating_point() or edge_index.is_complex() or edge_index.dtype == torch.bool:
+        raise GraphError(f"edge_index: integers are needed, got {edge_index.dtype}")
+    return edge_index.long()
+
+
+def edges_in_range(edge_index: Tensor, num_nodes: int) -> None:
+    """Every edge must join two nodes that exist."""
+    outside = ((edge_index < 0) | (edge_index >= num_nodes)).any(0).nonzero().flatten()
+    if len(outside):
+        edge = int(outside[0])
+        source, target = edge_index[:, edge].tolist()
+        raise GraphError(
+            f"edge_index: edge {edge} ({source} → {target}) is outside of the nodes 0 … {num_nodes - 1}"
+            + (f"; {len(outside)} edges are" if len(outside) > 1 else "")
+        )
+
+
+def edge_weights(edge_weight: Any, num_edges: int) -> Tensor:
+    """Edge weights as finite, non-negative floats."""
+    weight = _tensor(edge_weight, "edge_weight")
+    weight = weight if weight.dtype in (torch.float32, torch.float64) else weight.float()
+    if weight.shape != (num_edges,):
+        raise GraphError(f"edge_weight: one weight an edge is needed ({num_edges}), got shape {tuple(weight.shape)}")
+    for wrong, what in ((~weight.isfinite(), "is not finite"), (weight < 0, "is negative")):
+        if wrong.any():
+            edge = int(wrong.nonzero()[0])
+            raise GraphError(f"edge_weight: the weight of edge {edge} {what} ({weight[edge].item()})")
+    return weight
+
+
+def features(x: Any) -> Features:
+    """Features as a dense float tensor or a SciPy CSR array with sorted, unique entries."""
+    if isinstance(x, Tensor) and x.layout != torch.strided:
+        coo = x.to_sparse_coo().coalesce()
+        x = sp.coo_array((coo.values().numpy(), tuple(coo.indices().numpy())), shape=tuple(coo.shape))
+    if sp.issparse(x):
+        return _sparse_features(sp.csr_array(x))
+    dense = _tensor(x, "x")
+    if dense.ndim != 2:
+        raise GraphError(f"x: one row a node is needed (n×d), got shape {tuple(dense.shape)}")
+    dense = dense if dense.dtype in (torch.float32, torch.float64) else dense.float()
+    if not dense.isfinite().all():
+        row, column = (~dense.isfinite()).nonzero()[0].tolist()
+        raise GraphError(f"x: row {row}, column {column} is not finite ({dense[row, column].item()})")
+    return dense
+
+
+def _sparse_features(x: sp.csr_array) -> sp.csr_array:
+    if x.dtype not in (np.float32, np.float64):
+        x = x.astype(np.float32)
+    if not x.has_canonical_format:
+        x = x.copy()
+        x.sum_duplicates()
+    wrong = np.flatnonzero(~np.isfinite(x.data))
+    if len(wrong):
+        entry = wrong[0]
+        row = int(np.searchsorted(x.indptr, entry, side="right")) - 1
+        raise GraphError(f"x: row {row}, column {x.indices[entry]} is not finite ({x.data[entry]})")
+    return x
+
+
+def labels(y: Any, num_nodes: int, class_names: Sequence[str] | None) -> Tensor:
+    """Labels as class numbers (n, -1 = unlabelled) or as 0/1 rows (n×c, a row of -1 = unlabelled)."""
+    y = _tensor(y, "y")
+    if y.is_floating_point() and not torch.equal(y, y.round()):
+        raise GraphError("y: class numbers (n) or 0/1 rows (n×c) are needed, got fractions")
+    if len(y) != num_nodes:
+        raise GraphError(f"y: one label a node is needed ({num_nodes} nodes), got {len(y)}")
+    if y.ndim == 1:
+        return _class_numbers(y.long(), class_names)
+    if y.ndim == 2:
+        return _multi_hot(y, class_names)
+    raise GraphError(f"y: class numbers (n) or 0/1 rows (n×c) are needed, got shape {tuple(y.shape)}")
+
+
+def _class_numbers(y: Tensor, class_names: Sequence[str] | None) -> Tensor:
+    if (y < -1).any():
+        node = int((y < -1).nonzero()[0])
+        raise GraphError(f"y: node {node} has label {y[node].item()}; classes count from 0, -1 means unlabelled")
+    if not (y >= 0).any():
+        raise GraphError(f"y: no labels at all, all {len(y)} entries are -1; give y=None for a graph without labels")
+    top = int(y.max())
+    if class_names is not None and top >= len(class_names):
+        node = int(y.argmax())
+        raise GraphError(f"y: node {node} has label {top}, but there are only {len(class_names)} class names")
+    if (top + 1 if class_names is None else len(class_names)) < 2:
+        raise GraphError("y: a single class, every labelled node has label 0; there is nothing to tell apart")
+    return y
+
+
+def _multi_hot(y: Tensor, class_names: Sequence[str] | None) -> Tensor:
+    unlabelled = (y == -1).all(1)
+    wrong = ~(((y == 0) | (y == 1)).all(1) | unlabelled)
+    if wrong.any():
+        node = int(wrong.nonzero()[0])
+        raise GraphError(f"y: the row of node {node} must be all 0/1, or all -1 for unlabelled, got {y[node].tolist()}")
+    if unlabelled.all():
+        raise GraphError(f"y: no labels at all, all {len(y)} rows are -1; give y=None for a graph without labels")
+    if class_names is not None and y.shape[1] != len(class_names):
+        raise GraphError(f"y: {y.shape[1]} columns, but {len(class_names)} class names")
+    return y.to(torch.int8)
+
+
+def class_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Names of the classes, all different."""
+    names = tuple(str(name) for name in names)
+    repeated = [name for number, name in enumerate(names) if name in names[:number]]
+    if repeated:
+        raise GraphError(f"class_names: two classes are named {repeated[0]!r}")
+    return names
+
+
+def mask(nodes: Any, num_nodes: int) -> Tensor:
+    """A boolean mask over the nodes."""
+    nodes = _tensor(nodes, "nodes")
+    if nodes.dtype != torch.bool or nodes.shape != (num_nodes,):
+        raise GraphError(
+            f"nodes: a boolean mask of {num_nodes} is needed, got {nodes.dtype} of shape {tuple(nodes.shape)}"
+        )
+    return nodes
+
+
+def node_ids(ids: Any, num_nodes: int) -> np.ndarray:
+    """Node names as a compact NumPy string array without repeats."""
+    try:
+        ids = np.asarray(ids, dtype=np.dtypes.StringDType())
+    except (ValueError, TypeError) as error:
+        raise GraphError(f"node_ids: texts are needed ({error})") from error
+    if ids.shape != (num_nodes,):
+        raise GraphError(f"node_ids: one a node is needed ({num_nodes} nodes), got shape {ids.shape}")
+    order = np.argsort(ids, kind="stable")
+    repeated = np.flatnonzero(ids[order][1:] == ids[order][:-1])
+    if len(repeated):
+        first, second = order[repeated[0]], order[repeated[0] + 1]
+        raise GraphError(f"node_ids: {str(ids[first])!r} is the name of node {first} and of node {second}")
+    return ids

@@ -1,0 +1,68 @@
+"""Hypothesis strategies for graphs with odd names and all combinations of parts."""
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from lignn import Graph, Split
+
+NAMES = st.text(min_size=1, max_size=8).filter(lambda name: not name.endswith("\0"))
+FLOATS = {kind: st.floats(width=kind, allow_nan=False, allow_infinity=False) for kind in (32, 64)}
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> Graph:
+    """Any small graph that can be written; class names without |."""
+    n = draw(st.integers(1, 6))
+    edges = draw(hnp.arrays(np.int64, (2, draw(st.integers(0, 8))), elements=st.integers(0, n - 1)))
+    c = draw(st.integers(2, 4))
+    names = draw(st.none() | st.lists(NAMES.filter(lambda name: "|" not in name), min_size=c, max_size=c, unique=True))
+    return Graph(
+        edges,
+        x=draw(_features(n)),
+        y=draw(_labels(n, c)),
+        edge_weight=draw(st.none() | _floats(st.just(edges.shape[1:]), nonnegative=True)),
+        num_nodes=n,
+        node_ids=draw(st.none() | st.lists(NAMES, min_size=n, max_size=n, unique=True)),
+        class_names=names,
+        splits=draw(st.lists(_splits(n), max_size=3)),
+    )
+
+
+@st.composite
+def _floats(draw: st.DrawFn, shapes: st.SearchStrategy, nonnegative: bool = False) -> np.ndarray:
+    width = draw(st.sampled_from([32, 64]))
+    values = draw(hnp.arrays(np.dtype(f"float{width}"), draw(shapes), elements=FLOATS[width]))
+    return np.abs(values) if nonnegative else values
+
+
+@st.composite
+def _features(draw: st.DrawFn, n: int) -> np.ndarray | sp.csr_array | None:
+    kind = draw(st.sampled_from(["none", "dense", "sparse"]))
+    if kind == "none":
+        return None
+    x = draw(_floats(st.tuples(st.just(n), st.integers(0 if kind == "dense" else 1, 4))))
+    return sp.csr_array(x) if kind == "sparse" else x
+
+
+@st.composite
+def _labels(draw: st.DrawFn, n: int, c: int) -> np.ndarray | None:
+    kind = draw(st.sampled_from(["none", "single", "multi"]))
+    if kind == "none":
+        return None
+    if kind == "single":
+        y = draw(hnp.arrays(np.int64, n, elements=st.integers(-1, c - 1)))
+        y[draw(st.integers(0, n - 1))] = c - 1
+        return y
+    y = draw(hnp.arrays(np.int8, (n, c), elements=st.integers(0, 1)))
+    y[draw(hnp.arrays(bool, n)) & (np.arange(n) > 0)] = -1
+    return y
+
+
+@st.composite
+def _splits(draw: st.DrawFn, n: int) -> Split:
+    part = draw(hnp.arrays(np.int8, n, elements=st.integers(0, 3)))
+    part[0] = 0
+    return Split(*(torch.from_numpy(part == number) for number in range(3)))

@@ -1,0 +1,111 @@
+"""Bad tables: each fault is named with its file, line and column."""
+
+import numpy as np
+import pytest
+
+from tests.graph.folders import EDGES, NODES, problem, put, put_parquet
+
+HINT = "; every column but id, label, labels and split is a feature"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "edges", "message"),
+    [
+        ("", EDGES, "nodes.csv: is empty; the first line must name the columns"),
+        (NODES, "\n\n", "edges.csv: is empty; the first line must name the columns"),
+        ("id,label\n", EDGES, "nodes.csv: has a header but no nodes"),
+        ("ID,label\na,1\n", EDGES, "nodes.csv: the column 'id' is missing, the header has 'ID', 'label'"),
+        (
+            "id;label\na;1\n",
+            EDGES,
+            "nodes.csv: the column 'id' is missing, the header has 'id;label'; "
+            "separate the cells by commas, not by ';'",
+        ),
+        (
+            "id,label,label\na,1,1\n",
+            EDGES,
+            "nodes.csv, column 3: a second column is named 'label'; rename or remove one",
+        ),
+        (",id\n0,a\n", EDGES, "nodes.csv, column 1: has no name in the header; name or remove it"),
+        ("id,label,labels\na,1,1\n", EDGES, "nodes.csv: has both 'label' and 'labels'; keep one of them"),
+        (b"\xff\xfei\x00d\x00\n", EDGES, "nodes.csv, line 1: is not UTF-8 text; save it as such"),
+        (NODES + "a,,,1\n", EDGES, "nodes.csv, line 5, column 'id': the id 'a' is there already, in line 2"),
+        (NODES + ",,,1\n", EDGES, "nodes.csv, line 5, column 'id': the id is empty"),
+        (
+            NODES + "d,,trian,1\n",
+            EDGES,
+            "nodes.csv, line 5, column 'split': 'trian' is not one of train, val, test (or empty)",
+        ),
+        (NODES + "d,,test ,1\n", EDGES, "nodes.csv, line 5, column 'split': 'test ' has spaces around it; remove them"),
+        (
+            NODES + "d,,,old\n",
+            EDGES,
+            "nodes.csv, line 5, column 'age': 'old' is not a number" + HINT,
+        ),
+        (
+            NODES + "d,,,\n",
+            EDGES,
+            "nodes.csv, line 5, column 'age': is empty, a number is needed" + HINT,
+        ),
+        (
+            NODES + "d,,,nan\n",
+            EDGES,
+            "nodes.csv, line 5, column 'age': 'nan' is not finite" + HINT,
+        ),
+        (
+            NODES + "d,,,1e39\n",
+            EDGES,
+            "nodes.csv, line 5, column 'age': '1e39' is too large, the largest number is 3.4e+38",
+        ),
+        (NODES + "d,,1\n", EDGES, "nodes.csv, line 5: 3 cells, but the header names 4 columns"),
+        (NODES + "d,,,1,2\n", EDGES, "nodes.csv, line 5: 5 cells, but the header names 4 columns"),
+        (
+            NODES.encode() + b"d,caf\xe9,,1\n",
+            EDGES,
+            "nodes.csv, line 5, column 'label': is not UTF-8 text; save the file as UTF-8",
+        ),
+        (NODES, "source,to\na,b\n", "edges.csv: the column 'target' is missing, the header has 'source', 'to'"),
+        (NODES, "source,target,wieght\na,b,1\n", "edges.csv: unknown column 'wieght'; did you mean 'weight'?"),
+        (NODES, EDGES + "a,z\n", "edges.csv, line 4, column 'target': 'z' is not the id of a node"),
+        (NODES, EDGES + "a, b\n", "edges.csv, line 4, column 'target': ' b' has spaces around it; remove them"),
+        (NODES, EDGES + ",b\n", "edges.csv, line 4, column 'source': '' is not the id of a node"),
+        (
+            NODES,
+            "source,target,weight\na,b,1\na,b,-0.5\n",
+            "edges.csv, line 3, column 'weight': '-0.5' is negative",
+        ),
+        (NODES, "source,target,weight\na,b,inf\n", "edges.csv, line 2, column 'weight': 'inf' is not finite"),
+        (NODES, "source,target,weight\na,b,much\n", "edges.csv, line 2, column 'weight': 'much' is not a number"),
+    ],
+)
+def test_bad_tables(folder, nodes, edges, message):
+    put(folder, nodes, edges)
+    assert problem(folder) == message
+
+
+def test_lines_are_counted_as_an_editor_does(folder):
+    put(folder, '\ufeffid,"f\ng",age\r\n\r\n"a\r\nb",1,1\r\n"c\n\nd",2,?\r\n\r\ne,2,!\r\n')
+    first, second = problem(folder).splitlines()
+    assert first.startswith("nodes.csv, line 6, column 'age': '?' is not a number")
+    assert second.startswith("nodes.csv, line 10, column 'age': '!' is not a number")
+
+
+def test_ten_faults_then_the_count(folder):
+    put(folder, edges="source,target\n" + "a,b\nx,y\n" * 20)
+    lines = problem(folder).splitlines()
+    assert len(lines) == 11
+    assert lines[0] == "edges.csv, line 3, column 'source': 'x' is not the id of a node"
+    assert lines[9] == "edges.csv, line 11, column 'target': 'y' is not the id of a node"
+    assert lines[10] == "and 30 more"
+
+
+def test_bad_parquet(folder):
+    put_parquet(folder, {"id": ["a", None, "a"], "f": [1.0, None, np.inf]})
+    assert [line.split(";")[0] for line in problem(folder).splitlines()] == [
+        "nodes.parquet, row 2, column 'id': the id is empty",
+        "nodes.parquet, row 2, column 'f': is empty, a number is needed",
+        "nodes.parquet, row 3, column 'id': the id 'a' is there already, in row 1",
+        "nodes.parquet, row 3, column 'f': 'inf' is not finite",
+    ]
+    (folder / "nodes.parquet").write_bytes(b"PAR1 no")
+    assert problem(folder).startswith("nodes.parquet: is not a whole Parquet file")

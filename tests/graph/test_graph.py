@@ -1,0 +1,197 @@
+"""`Graph`: what it accepts, what it refuses, and what its methods do to edges."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+
+from lignn import Graph, Split
+from lignn.errors import GraphError
+
+EDGES = [[0, 1, 2], [1, 2, 0]]
+
+
+def edges_of(graph: Graph) -> list[tuple[int, int]]:
+    return [tuple(edge) for edge in graph.edge_index.T.tolist()]
+
+
+def weighted_edges_of(graph: Graph) -> dict[tuple[int, int], float]:
+    return dict(zip(edges_of(graph), graph.edge_weight.tolist(), strict=True))
+
+
+def test_parts_are_brought_to_one_type():
+    graph = Graph(
+        np.array(EDGES, np.int32),
+        x=np.arange(6, dtype=np.int64).reshape(3, 2)[::-1],
+        y=np.array([0.0, 2.0, -1.0]),
+        edge_weight=[1, 2, 3],
+        node_ids=np.array([7, 8, 9]),
+    )
+    assert graph.edge_index.dtype == torch.int64
+    assert torch.equal(graph.x, torch.tensor([[4.0, 5], [2, 3], [0, 1]]))
+    assert (graph.y.dtype, graph.y.tolist()) == (torch.int64, [0, 2, -1])
+    assert graph.edge_weight.dtype == torch.float32
+    assert graph.node_ids.tolist() == ["7", "8", "9"]
+    assert (graph.num_nodes, graph.num_edges, graph.num_features, graph.num_classes) == (3, 3, 2, 3)
+    assert graph.labelled.tolist() == [True, True, False]
+
+
+def test_multilabel():
+    graph = Graph(EDGES, y=[[1, 0], [0, 0], [-1, -1]], class_names=["a", "b"])
+    assert graph.is_multilabel
+    assert graph.y.dtype == torch.int8
+    assert graph.num_classes == 2
+    assert graph.labelled.tolist() == [True, True, False]
+
+
+def test_sparse_features_are_canonical_csr():
+    repeated = sp.coo_array(([1, 2, 4], ([0, 0, 2], [1, 1, 0])), shape=(3, 2))
+    for x in (repeated, torch.sparse_coo_tensor([[0, 0, 2], [1, 1, 0]], [1.0, 2, 4], (3, 2), check_invariants=True)):
+        graph = Graph(EDGES, x=x)
+        assert isinstance(graph.x, sp.csr_array)
+        assert graph.x.has_canonical_format
+        assert graph.x.toarray().tolist() == [[0, 3], [0, 0], [4, 0]]
+
+
+def test_the_given_matrix_is_not_changed():
+    x = sp.csr_array((np.ones(2, np.float32), np.array([1, 0]), np.array([0, 2, 2, 2])), shape=(3, 2))
+    Graph(EDGES, x=x)
+    assert x.indices.tolist() == [1, 0]
+
+
+def test_number_of_nodes_is_told_by_any_part():
+    assert Graph(EDGES).num_nodes == 3
+    assert Graph(EDGES, num_nodes=7).num_nodes == 7
+    assert Graph([[], []], x=torch.ones(4, 1)).num_nodes == 4
+    assert Graph(EDGES, node_ids=list("abcde")).num_nodes == 5
+
+
+BAD_SPLIT = Split.from_indices(2, [0], [1], [])
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"edge_index": [0, 1, 2]}, r"edge_index: shape 2×E is needed \(sources, targets\), got \(3,\)"),
+        ({"edge_index": [[0, 1], [1, 2], [2, 0]]}, r"edge_index: shape 2×E is needed .* got \(3, 2\)"),
+        ({"edge_index": [[0.5], [1.0]]}, "edge_index: integers are needed, got torch.float32"),
+        ({"edge_index": [[0, 1], [2]]}, "edge_index: numbers in rows of equal length are needed"),
+        ({"num_nodes": 2}, r"edge_index: edge 1 \(1 → 2\) is outside of the nodes 0 … 1; 2 edges are"),
+        ({"edge_index": [[0, -1], [1, 0]]}, r"edge 1 \(-1 → 0\) is outside of the nodes 0 … 1$"),
+        ({"edge_weight": [1, 2]}, r"edge_weight: one weight an edge is needed \(3\), got shape \(2,\)"),
+        ({"edge_weight": [1, float("nan"), 1]}, r"the weight of edge 1 is not finite \(nan\)"),
+        ({"edge_weight": [1, 1, -2]}, r"the weight of edge 2 is negative \(-2.0\)"),
+        ({"x": [1, 2, 3]}, r"x: one row a node is needed \(n×d\), got shape \(3,\)"),
+        ({"x": [[1], [float("inf")], [1]]}, r"x: row 1, column 0 is not finite \(inf\)"),
+        ({"x": sp.csr_array([[0, 1], [0, 0], [np.nan, 0]])}, r"x: row 2, column 0 is not finite \(nan\)"),
+        ({"x": [["a"]]}, "x: numbers in rows of equal length are needed"),
+        ({"x": torch.ones(4, 1), "y": [0, 1, 0]}, "the parts disagree on the number of nodes: x 4, y 3"),
+        ({"y": [0, 1, 0.5]}, "y: class numbers .* are needed, got fractions"),
+        ({"y": [0, -2, 1]}, "y: node 1 has label -2; classes count from 0, -1 means unlabelled"),
+        ({"y": [-1, -1, -1]}, "y: no labels at all, all 3 entries are -1; give y=None"),
+        ({"y": [0, 0, -1]}, "y: a single class"),
+        ({"y": [0, 1, 2], "class_names": ["a", "b"]}, "y: node 2 has label 2, but there are only 2 class names"),
+        ({"y": ["a", "b", "c"]}, "y: numbers in rows of equal length are needed"),
+        ({"y": torch.zeros(3, 1, 1)}, r"y: class numbers \(n\) or 0/1 rows \(n×c\) are needed, got shape \(3, 1, 1\)"),
+        ({"y": [[0, 1], [0, 2], [0, 1]]}, r"the row of node 1 must be all 0/1, or all -1 for unlabelled, got \[0, 2\]"),
+        ({"y": [[0, 1], [0, 1], [-1, 1]]}, r"the row of node 2 must be all 0/1"),
+        ({"y": [[-1, -1]] * 3}, "y: no labels at all, all 3 rows are -1"),
+        ({"y": [[0, 1]] * 3, "class_names": ["a"]}, "y: 2 columns, but 1 class names"),
+        ({"class_names": ["a", "b", "a"]}, "class_names: two classes are named 'a'"),
+        ({"node_ids": ["a", "b", "a"]}, "node_ids: 'a' is the name of node 0 and of node 2"),
+        ({"node_ids": [["a"], ["b"], ["c"]]}, r"node_ids: one a node is needed \(3 nodes\), got shape \(3, 1\)"),
+        ({"node_ids": ["a", "b", "\ud800"]}, "node_ids: texts are needed"),
+        ({"splits": [BAD_SPLIT]}, "splits: split 0 is over 2 nodes, the graph has 3"),
+        ({"edge_index": [[], []]}, "the graph is empty: it has no nodes; give num_nodes"),
+    ],
+)
+def test_refused(parts, message):
+    with pytest.raises(GraphError, match=message):
+        Graph(**({"edge_index": EDGES} | parts))
+
+
+def test_frozen_and_replaced():
+    graph = Graph(EDGES, x=torch.ones(3, 2), y=[0, 1, 1], name="before")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        graph.name = "after"
+    changed = graph.replace(name="after")
+    assert (graph.name, changed.name) == ("before", "after")
+    assert changed.x is graph.x
+    assert changed.y is graph.y
+    with pytest.raises(GraphError, match="single class"):
+        graph.replace(y=[0, 0, 0])
+    with pytest.raises(TypeError):
+        graph.replace(colour="red")
+
+
+def test_repr_counts():
+    graph = Graph(EDGES, x=torch.ones(3, 2), y=[0, 1, 1], splits=[Split.from_indices(3, [0], [1], [2])], name="g")
+    assert repr(graph) == "Graph('g': 3 nodes, 3 edges, 2 features, 2 classes, 1 splits)"
+
+
+@pytest.mark.parametrize(
+    ("edges", "weight", "expected"),
+    [
+        ([[0, 1], [1, 0]], None, True),
+        ([[0, 1, 2], [1, 0, 2]], None, True),
+        ([[0], [1]], None, False),
+        ([[0, 0, 1], [1, 1, 0]], None, False),
+        ([[0, 0, 1, 1], [1, 1, 0, 0]], None, True),
+        ([[0, 1], [1, 0]], [1, 2], False),
+        ([[0, 0, 1, 1], [1, 1, 0, 0]], [0.1, 0.2, 0.2, 0.1], True),
+        ([[0, 0, 1], [1, 1, 0]], [1, 1, 2], False),
+        ([[0], [1]], [0], False),
+        ([[], []], None, True),
+    ],
+)
+def test_is_undirected(edges, weight, expected):
+    assert Graph(edges, edge_weight=weight, num_nodes=3).is_undirected is expected
+
+
+def test_coalesced_merges_repeats():
+    graph = Graph([[2, 0, 0, 1], [0, 1, 1, 0]])
+    assert edges_of(graph.coalesced()) == [(0, 1), (1, 0), (2, 0)]
+    weighted = graph.replace(edge_weight=[1, 2, 3, 4]).coalesced()
+    assert weighted_edges_of(weighted) == {(0, 1): 5, (1, 0): 4, (2, 0): 1}
+
+
+def test_to_undirected_coalesced():
+    graph = Graph([[0, 0, 1, 2, 2], [1, 1, 0, 2, 1]])
+    undirected = graph.to_undirected()
+    assert edges_of(undirected) == [(0, 1), (1, 0), (1, 2), (2, 1), (2, 2)]
+    assert undirected.is_undirected
+    weighted = graph.replace(edge_weight=[1, 2, 5, 7, 4]).to_undirected()
+    assert weighted_edges_of(weighted) == {(0, 1): 5, (1, 0): 5, (1, 2): 4, (2, 1): 4, (2, 2): 7}
+
+
+def test_to_undirected_with_repeats():
+    graph = Graph([[0, 1, 2], [1, 0, 2]], edge_weight=[1, 2, 3])
+    both = graph.to_undirected(coalesce=False)
+    assert edges_of(both) == [(0, 1), (1, 0), (2, 2), (1, 0), (0, 1)]
+    assert both.edge_weight.tolist() == [1, 2, 3, 1, 2]
+    assert both.is_undirected
+
+
+def test_edges_of_weight_zero():
+    graph = Graph([[0, 1], [1, 2]], edge_weight=[0, 1])
+    assert weighted_edges_of(graph.coalesced()) == {(0, 1): 0, (1, 2): 1}
+    assert weighted_edges_of(graph.to_undirected()) == {(1, 2): 1, (2, 1): 1}
+
+
+def test_without_self_loops():
+    graph = Graph([[0, 1, 1], [0, 1, 2]], edge_weight=[1, 2, 3]).without_self_loops()
+    assert weighted_edges_of(graph) == {(1, 2): 3}
+    assert graph.num_nodes == 3
+
+
+def test_without_edges_at():
+    graph = Graph([[0, 1, 2, 3], [1, 2, 3, 0]], y=[0, 1, 0, 1], edge_weight=[1, 2, 3, 4])
+    inductive = graph.without_edges_at(torch.tensor([False, False, True, False]))
+    assert weighted_edges_of(inductive) == {(0, 1): 1, (3, 0): 4}
+    assert inductive.num_nodes == 4
+    assert inductive.y is graph.y
+    for wrong in (torch.tensor([2]), torch.tensor([True, False])):
+        with pytest.raises(GraphError, match="nodes: a boolean mask of 4 is needed"):
+            graph.without_edges_at(wrong)

@@ -1,0 +1,223 @@
+"""Folders of tables: what is understood, which files are refused, arbitrary bytes."""
+
+import contextlib
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import scipy.sparse as sp
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lignn import Graph
+from lignn.errors import InputError, TableError
+from lignn.graph import rows
+from tests.graph.equality import assert_same
+from tests.graph.folders import EDGES, NODES, problem, put, put_parquet
+
+
+def test_all_columns(folder):
+    graph = Graph.read(folder)
+    assert graph.name == "mine"
+    assert graph.node_ids.tolist() == ["a", "b", "c"]
+    assert graph.class_names == ("cat", "dog")
+    assert graph.y.tolist() == [0, 1, -1]
+    assert torch.equal(graph.x, torch.tensor([[1], [2.5], [-0.3]]))
+    assert graph.edge_index.tolist() == [[0, 1], [1, 2]]
+    assert graph.edge_weight is None
+    (split,) = graph.splits
+    assert [split.train.tolist(), split.val.tolist(), split.test.tolist()] == torch.eye(3, dtype=torch.bool).tolist()
+
+
+def test_only_what_is_needed(folder):
+    put(folder, "id\n1\n2\n")
+    (folder / "edges.csv").write_text("source,target,weight\n2,1,0.1\n")
+    graph = Graph.read(folder)
+    assert (graph.x, graph.y, graph.splits, graph.class_names) == (None, None, (), None)
+    assert graph.edge_index.tolist() == [[1], [0]]
+    assert torch.equal(graph.edge_weight, torch.tensor([0.1]))
+
+
+@pytest.mark.parametrize("split_by", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_line_ends_byte_order_mark_blank_lines_and_spaces_in_the_header(folder, split_by, mark):
+    plain = Graph.read(folder)
+    nodes = mark + NODES.replace("id,label", " id , label").replace("\n", split_by) + split_by * 2
+    put(folder, nodes, mark + EDGES.replace("\n", split_by).rstrip())
+    assert_same(Graph.read(folder), plain)
+
+
+def test_ids_and_labels_are_texts_never_guessed(folder):
+    ids = ["NA", "null", "NaN", "1e5", "007", "7", "true", "1.0", str(10**30), "x" * 200_000, 'a,"b"\nc', "é—𝒳"]
+    quoted = ['"' + name.replace('"', '""') + '"' for name in ids]
+    labels = ["NA", "nan"] * (len(ids) // 2)
+    put(
+        folder,
+        "id,label\n" + "".join(f"{name},{label}\n" for name, label in zip(quoted, labels, strict=True)),
+        "source,target\n" + "".join(f"{name},007\n" for name in quoted),
+    )
+    graph = Graph.read(folder)
+    assert graph.node_ids.tolist() == ids
+    assert graph.class_names == ("NA", "nan")
+    assert graph.edge_index.tolist() == [list(range(len(ids))), [4] * len(ids)]
+
+
+def test_integer_classes_in_natural_order(folder):
+    put(folder, "id,label\na,10\nb,2\nc,none\nd,-1\n")
+    graph = Graph.read(folder)
+    assert graph.class_names == ("-1", "2", "10", "none")
+    assert graph.y.tolist() == [2, 1, 3, 0]
+
+
+def test_several_labels(folder):
+    put(folder, "id,labels\na,red|blue\nb,\nc,|\nd,red\n", "source,target\na,b\n")
+    graph = Graph.read(folder)
+    assert graph.class_names == ("blue", "red")
+    assert graph.y.tolist() == [[1, 1], [-1, -1], [0, 0], [0, 1]]
+
+
+def test_a_bar_in_a_single_label_is_part_of_it(folder):
+    put(folder, NODES.replace("cat", "cat|dog"))
+    assert Graph.read(folder).class_names == ("cat|dog", "dog")
+
+
+def test_no_label_and_no_part_given(folder):
+    put(folder, "id,label,split\na,,\nb,,\nc,,\n")
+    graph = Graph.read(folder)
+    assert graph.y is None
+    assert graph.splits == ()
+
+
+def test_edgeless_graph(folder):
+    put(folder, edges="source,target,weight\n")
+    assert Graph.read(folder).num_edges == 0
+
+
+def test_further_splits(folder):
+    put(folder, "id,label,split,split2\na,0,train,\nb,1,val,train\nc,1,test,val\n")
+    first, second = Graph.read(folder).splits
+    assert first.train.tolist() == [True, False, False]
+    assert second.train.tolist() == [False, True, False]
+
+
+def test_features_in_a_file(folder):
+    put(folder, "id,label\na,0\nb,1\nc,1\n")
+    np.save(folder / "features.npy", np.arange(6).reshape(3, 2))
+    assert torch.equal(Graph.read(folder).x, torch.arange(6.0).view(3, 2))
+    (folder / "features.npy").unlink()
+    sp.save_npz(folder / "features.npz", sp.coo_array(np.diag([1.5, 0, 2])))
+    assert Graph.read(folder).x.toarray().tolist() == [[1.5, 0, 0], [0, 0, 0], [0, 0, 2]]
+
+
+def test_many_blocks(folder, monkeypatch):
+    """Rows on both sides of a border between blocks, quoted newlines among them."""
+    monkeypatch.setattr(rows, "_BLOCK", 64)
+    ids = [f'"{i}\n"' if i % 7 == 0 else f"n{i}" for i in range(200)]
+    put(
+        folder,
+        "id,label,f\n" + "".join(f"{name},{i % 3},{i / 8}\n" for i, name in enumerate(ids)),
+        "source,target\n" + "".join(f"{name},{ids[-1 - i]}\n" for i, name in enumerate(ids)),
+    )
+    graph = Graph.read(folder)
+    assert torch.equal(graph.edge_index, torch.stack([torch.arange(200), torch.arange(200).flip(0)]))
+    assert torch.equal(graph.x[:, 0], torch.arange(200) / 8)
+    assert torch.equal(graph.y, torch.arange(200) % 3)
+
+
+def test_parquet(folder):
+    plain = Graph.read(folder)
+    labels = pa.array(["cat", "dog", None]).dictionary_encode()
+    put_parquet(
+        folder, {"id": ["a", "b", "c"], "label": labels, "split": ["train", "val", "test"], "age": [1, 2.5, -0.3]}
+    )
+    (folder / "edges.csv").unlink()
+    pq.write_table(pa.table({"source": ["a", "b"], "target": ["b", "c"]}), folder / "edges.parquet")
+    assert_same(Graph.read(folder), plain)
+
+
+def test_parquet_numbers_as_ids_and_labels(folder, monkeypatch):
+    monkeypatch.setattr(rows, "_ROWS", 2)
+    put(folder, edges="source,target\n7,2\n")
+    put_parquet(folder, {"id": [7, 2**60, 2], "label": [10.0, None, 2.0], "f": [2**24 + 1, 0, 1]})
+    graph = Graph.read(folder)
+    assert graph.node_ids.tolist() == ["7", str(2**60), "2"]
+    assert graph.class_names == ("2", "10")
+    assert graph.y.tolist() == [1, -1, 0]
+    assert graph.edge_index.tolist() == [[0], [2]]
+
+
+def test_wrong_places(folder, tmp_path):
+    with pytest.raises(TableError, match="nowhere: there is no such folder or file"):
+        Graph.read(tmp_path / "nowhere")
+    with pytest.raises(TableError, match=r"nodes\.csv: not a graph; give a folder"):
+        Graph.read(folder / "nodes.csv")
+    pq.write_table(pa.table({"id": ["a"]}), folder / "nodes.parquet")
+    assert problem(folder).endswith("both nodes.csv and nodes.parquet are there; keep one of them")
+    (folder / "nodes.parquet").unlink()
+    (folder / "nodes.csv").unlink()
+    assert problem(folder).endswith("there is no nodes.csv and no nodes.parquet")
+    (folder / "nodes.csv").mkdir()
+    assert problem(folder) == "nodes.csv: is a folder, a file is wanted"
+
+
+def test_unreadable_file(folder, monkeypatch):
+    """As root may read everything, the refusal is simulated."""
+    path_open = Path.open
+
+    def refuse(path, *args, **kwargs):
+        if path.suffix == ".csv":
+            raise PermissionError(13, "Permission denied")
+        return path_open(path, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    assert problem(folder) == "nodes.csv: cannot be read: Permission denied"
+
+
+def test_bad_feature_files(folder):
+    np.save(folder / "features.npy", np.ones((3, 2)))
+    assert "features both as columns of the nodes and in a file" in problem(folder)
+    put(folder, "id\na\nb\nc\n")
+    np.save(folder / "features.npy", np.ones((2, 2)))
+    assert "the parts disagree on the number of nodes: x 2, num_nodes 3" in problem(folder)
+    np.save(folder / "features.npy", np.array(["a"]))
+    assert problem(folder) == "features.npy: numbers are needed, it holds <U1"
+    (folder / "features.npy").write_bytes(b"\x93NUMPY")
+    assert problem(folder).startswith("features.npy: is not a whole matrix of plain numbers")
+    np.savez(folder / "features.npz", a=np.ones(2))
+    assert "both features.npy and features.npz are there" in problem(folder)
+    (folder / "features.npy").unlink()
+    assert problem(folder).startswith("features.npz: is not a whole matrix of plain numbers")
+
+
+CELLS = st.sampled_from(
+    ["a", "b", "c", "", "1", "nan", "train", '"', '"a"', "\r", "\n", ",", "|", " ", "\0", "é", "1e999"]
+)
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.data())
+def test_mutated_tables_are_read_or_bad_input(data):
+    texts = []
+    for text in (NODES, EDGES):
+        for _ in range(data.draw(st.integers(0, 3))):
+            at = data.draw(st.integers(0, len(text)))
+            text = text[:at] + data.draw(CELLS) + text[at + data.draw(st.integers(0, 3)) :]
+        texts.append(text)
+    read_or_refuse(*texts)
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.binary(max_size=40), st.binary(max_size=40))
+def test_arbitrary_bytes_are_read_or_bad_input(nodes, edges):
+    read_or_refuse(nodes, EDGES)
+    read_or_refuse(b"id,f\n" + nodes, b"source,target\n" + edges)
+
+
+def read_or_refuse(nodes: str | bytes, edges: str | bytes) -> None:
+    with tempfile.TemporaryDirectory() as root, contextlib.suppress(InputError):
+        put(Path(root), nodes, edges)
+        assert isinstance(Graph.read(root), Graph)

@@ -1,0 +1,142 @@
+"""Whole or not at all, and nothing of the user's is lost."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from lignn.atomic import whole_file, whole_folder
+from lignn.errors import InputError, LignnError
+
+
+def content(folder: Path) -> dict[str, str]:
+    return {path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+def fill(folder: Path, text: str = "new") -> None:
+    with whole_folder(folder, marker="mark", ours=["a", "b"]) as temporary:
+        (temporary / "mark").write_text("")
+        (temporary / "a").write_text(text)
+
+
+def fail_half_way(path: Path, error: type[BaseException]) -> None:
+    path.write_text("half")
+    raise error
+
+
+def write(path: Path) -> None:
+    with whole_file(path) as temporary:
+        temporary.write_text("new")
+
+
+def test_file_appears_when_the_body_ends(tmp_path):
+    with whole_file(tmp_path / "model.npz") as temporary:
+        assert temporary.suffix == ".npz"
+        temporary.write_text("new")
+        assert not (tmp_path / "model.npz").exists()
+    assert content(tmp_path) == {"model.npz": "new"}
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_file_stays_as_it_was_if_the_body_fails(tmp_path, error):
+    (tmp_path / "file").write_text("old")
+    with pytest.raises(error), whole_file(tmp_path / "file") as temporary:
+        fail_half_way(temporary, error)
+    assert content(tmp_path) == {"file": "old"}
+
+
+def test_file_gets_the_usual_permissions(tmp_path):
+    write(tmp_path / "ours")
+    (tmp_path / "usual").write_text("")
+    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+def test_link_is_written_through(tmp_path):
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    write(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_text() == "new"
+
+
+def test_file_does_not_replace_a_folder(tmp_path):
+    with pytest.raises(InputError, match="is a folder, a file is to be written there"), whole_file(tmp_path):
+        pass
+
+
+def test_missing_parent_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"none/file: cannot be written there: No such file"):
+        write(tmp_path / "none" / "file")
+    with pytest.raises(InputError, match=r"none/folder: cannot be written there: No such file"):
+        fill(tmp_path / "none" / "folder")
+
+
+def test_full_disk_is_not_bad_input(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("old")
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(LignnError, match="could not be written: No space left on device") as caught:
+        write(tmp_path / "file")
+    assert not isinstance(caught.value, InputError)
+    with pytest.raises(LignnError, match="No space left on device"):
+        fill(tmp_path / "folder")
+    assert content(tmp_path) == {"file": "old"}
+
+
+def test_folder_is_new_or_replaces_an_empty_one_or_our_own(tmp_path):
+    fill(tmp_path / "new")
+    (tmp_path / "empty").mkdir()
+    fill(tmp_path / "empty")
+    fill(tmp_path / "new", "newer")
+    assert content(tmp_path) == {"new/mark": "", "new/a": "newer", "empty/mark": "", "empty/a": "new"}
+    assert sorted(os.listdir(tmp_path)) == ["empty", "new"]
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [(["a"], r"other content \(no mark\)"), (["mark", "thesis.tex"], "'thesis.tex' in it was not written by lignn")],
+)
+def test_folder_of_the_user_is_refused(tmp_path, names, message):
+    (tmp_path / "folder").mkdir()
+    for name in names:
+        (tmp_path / "folder" / name).write_text("mine")
+    before = content(tmp_path)
+    with pytest.raises(InputError, match=message):
+        fill(tmp_path / "folder")
+    assert content(tmp_path) == before
+
+
+def test_folder_does_not_replace_a_file(tmp_path):
+    (tmp_path / "folder").write_text("mine")
+    with pytest.raises(InputError, match="is a file, a folder is to be written there"):
+        fill(tmp_path / "folder")
+    assert content(tmp_path) == {"folder": "mine"}
+
+
+def test_folder_stays_as_it_was_if_the_body_fails(tmp_path):
+    fill(tmp_path / "folder", "old")
+    before = content(tmp_path)
+    with pytest.raises(RuntimeError), whole_folder(tmp_path / "folder", "mark", ["a"]) as temporary:
+        fail_half_way(temporary / "a", RuntimeError)
+    assert content(tmp_path) == before
+
+
+def test_old_folder_returns_if_the_new_one_cannot_take_its_place(tmp_path, monkeypatch):
+    fill(tmp_path / "folder", "old")
+    before = content(tmp_path)
+    replace = os.replace
+
+    def refuse_once(source, target):
+        if Path(target) == tmp_path / "folder":
+            monkeypatch.setattr(os, "replace", replace)
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", refuse_once)
+    with pytest.raises(LignnError, match="nothing was changed"):
+        fill(tmp_path / "folder")
+    assert content(tmp_path) == before
