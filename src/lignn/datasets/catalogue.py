@@ -1,0 +1,109 @@
+"""Which datasets there are, and which function makes each. Imports nothing heavy, so that listing is quick."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import Any
+
+from lignn.errors import DatasetError, did_you_mean
+
+PAPER_LENGTHS = range(10, 101, 10)
+"""Lengths of the chains in the paper's Figure 4."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One dataset.
+
+    Functions are named by their place in this package (`module.function`) and imported on use. An embedded dataset is
+    made by `make(*arguments, **options)`. A stored one is fetched by `download(name, folder)`, kept as the source has
+    it, and brought to the paper's convention by `make(graph, **options)` at every load.
+    """
+
+    name: str
+    summary: str
+    source: str
+    make: str
+    download: str | None = None
+    arguments: tuple[int, ...] = ()
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether it is read from a file, which may have to be downloaded."""
+        return self.download is not None
+
+    def maker(self) -> Callable[..., Any]:
+        """The function that makes the graph; its keyword-only parameters are the dataset's options."""
+        return _function(self.make)
+
+    def downloader(self) -> Callable[..., Any]:
+        """The function that fetches the graph from its source."""
+        if self.download is None:
+            raise DatasetError(f"{self.name} is embedded, there is nothing to download")
+        return _function(self.download)
+
+
+def _function(place: str) -> Callable[..., Any]:
+    module, function = place.split(".")
+    return getattr(import_module(f"lignn.datasets.{module}"), function)
+
+
+CHAINS = Entry("chains-<length>", "chains that differ in their first node only", "generated", "chains.chains")
+
+
+def _stored(name: str, summary: str, source: str, module: str) -> Entry:
+    return Entry(name, summary, source, f"{module}.prepare", f"{module}.download")
+
+
+ENTRIES = (
+    Entry("weekday", "days 1980-2019 by the digits of the date, 4 nearest days", "generated", "weekday.weekday"),
+    CHAINS,
+    Entry("digits", "8×8 images of handwritten digits, nearest neighbours", "scikit-learn", "bundled.digits"),
+    Entry("karate", "friendships in Zachary's karate club", "PyG KarateClub", "bundled.karate"),
+    _stored("cora", "machine-learning papers that cite each other", "PyG Planetoid", "planetoid"),
+    _stored("citeseer", "computer-science papers that cite each other", "PyG Planetoid", "planetoid"),
+    _stored("pubmed", "diabetes papers that cite each other", "PyG Planetoid", "planetoid"),
+    _stored("chameleon", "Wikipedia pages on chameleons, by traffic", "PyG WikipediaNetwork", "wikipedia"),
+    _stored("squirrel", "Wikipedia pages on squirrels, by traffic", "PyG WikipediaNetwork", "wikipedia"),
+    _stored("amazon_photo", "photo products bought together", "PyG Amazon", "gnn_benchmark"),
+    _stored("amazon_computers", "computer products bought together", "PyG Amazon", "gnn_benchmark"),
+    _stored("coauthor_cs", "computer scientists who wrote together", "PyG Coauthor", "gnn_benchmark"),
+    _stored("coauthor_physics", "physicists who wrote together", "PyG Coauthor", "gnn_benchmark"),
+    _stored("flickr", "photos that share a place, gallery or friend", "PyG Flickr", "flickr"),
+    _stored("ogbn_arxiv", "arXiv computer-science papers that cite each other", "OGB ogbn-arxiv", "ogb"),
+    _stored(
+        "roman_empire",
+        "words of the Wikipedia article, by syntactic role",
+        "PyG HeterophilousGraphDataset",
+        "heterophilous",
+    ),
+    _stored("amazon_ratings", "products bought together, by rating", "PyG HeterophilousGraphDataset", "heterophilous"),
+    _stored("minesweeper", "cells of a grid, mine or not", "PyG HeterophilousGraphDataset", "heterophilous"),
+    _stored(
+        "tolokers", "crowd workers with shared tasks, banned or not", "PyG HeterophilousGraphDataset", "heterophilous"
+    ),
+    _stored(
+        "questions", "users who answered each other, active or not", "PyG HeterophilousGraphDataset", "heterophilous"
+    ),
+)
+
+
+def names() -> list[str]:
+    """Names that can be loaded; the chains by the paper's lengths, though they take any."""
+    chains = [f"chains-{length}" for length in PAPER_LENGTHS]
+    return [name for entry in ENTRIES for name in (chains if entry is CHAINS else [entry.name])]
+
+
+def find(name: str) -> Entry:
+    """The entry called `name`."""
+    if length := re.fullmatch(r"chains-(\d{1,9})", name):
+        return replace(CHAINS, name=name, arguments=(int(length[1]),))
+    for entry in ENTRIES:
+        if entry.name == name and entry is not CHAINS:
+            return entry
+    if name.startswith("chains"):
+        raise DatasetError(f"unknown dataset {name!r}; chains are called {CHAINS.name}, e.g. chains-10")
+    raise DatasetError(f"unknown dataset {name!r}; {did_you_mean(name, names())}")
