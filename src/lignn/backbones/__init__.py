@@ -1,0 +1,32 @@
+"""Networks that take labels beside features: one a file, and the adapter for any other."""
+
+from lignn.backbones.adapter import Adapter
+from lignn.backbones.backbone import Backbone
+from lignn.backbones.dropout import Dropout, frozen_dropout, solving
+from lignn.backbones.gat import GAT
+from lignn.backbones.gcn import GCN
+from lignn.backbones.gcnii import GCNII
+from lignn.backbones.gin import GIN
+from lignn.backbones.jknet import JKNet
+from lignn.backbones.mlp import MLP
+from lignn.backbones.registry import names, resolve
+from lignn.backbones.sage import SAGE
+from lignn.backbones.sgc import SGC
+
+__all__ = [
+    "GAT",
+    "GCN",
+    "GCNII",
+    "GIN",
+    "MLP",
+    "SAGE",
+    "SGC",
+    "Adapter",
+    "Backbone",
+    "Dropout",
+    "JKNet",
+    "frozen_dropout",
+    "names",
+    "resolve",
+    "solving",
+]

@@ -1,0 +1,91 @@
+"""Layers that several backbones share; weights are out×in and named as in PyG."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TypeGuard, cast
+
+import torch
+from torch import Generator, Tensor, nn
+
+from lignn.backbones.dropout import Dropout
+from lignn.errors import ConfigError
+from lignn.propagation import Adjacency, SparseMatrix
+
+EVERY = slice(None)
+
+
+class Linear(nn.Module):
+    """`x Wᵀ + b`, drawn from an explicit generator.
+
+    The draw is that of `torch.nn.Linear`, uniform in ±1/√in, or Glorot's, uniform in ±√(6/(in + out)).
+    """
+
+    def __init__(
+        self, width: int, out: int, bias: bool = True, glorot: bool = False, generator: Generator | None = None
+    ) -> None:
+        super().__init__()
+        bound = math.sqrt(6 / (width + out)) if glorot else 1 / math.sqrt(max(width, 1))
+        self.weight = uniform((out, width), bound, generator)
+        self.bias = uniform((out,), bound, generator) if bias else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """`x Wᵀ + b`."""
+        return nn.functional.linear(x, self.weight, self.bias)
+
+    def share(self, x: Tensor | SparseMatrix, columns: slice = EVERY) -> Tensor:
+        """`x Wᵀ` of some columns of the input, without bias."""
+        return x @ self.weight[:, columns].T
+
+    def propagated(self, x: Tensor | SparseMatrix, adj: Adjacency, columns: slice = EVERY) -> Tensor:
+        """`A x Wᵀ` of some columns of the input, without bias."""
+        if self.widens(x):
+            return self.share(adj @ x, columns)
+        return adj @ self.share(x, columns)
+
+    def widens(self, x: Tensor | SparseMatrix) -> TypeGuard[Tensor]:
+        """Whether x is best propagated before the map: dense (sparse ones fill up) and narrower than the output."""
+        return isinstance(x, Tensor) and x.shape[1] < self.weight.shape[0]
+
+    def extra_repr(self) -> str:
+        """Shown in the module's repr."""
+        out, width = self.weight.shape
+        return f"{width}, {out}, bias={self.bias is not None}"
+
+
+class DenseLayers(nn.Module):
+    """Linear maps with batch normalisation (if wanted), ReLU and dropout between them, in this order."""
+
+    def __init__(
+        self, widths: Sequence[int], dropout: float, batch_norm: bool, generator: Generator | None = None
+    ) -> None:
+        super().__init__()
+        hidden = widths[1:-1]
+        self.lins = nn.ModuleList(Linear(width, out, generator=generator) for width, out in pairwise(widths))
+        self.norms = nn.ModuleList(nn.BatchNorm1d(width) if batch_norm else nn.Identity() for width in hidden)
+        self.dropouts = nn.ModuleList(Dropout(dropout) for _ in hidden)
+
+    @property
+    def first(self) -> Linear:
+        """The first linear map."""
+        return cast(Linear, self.lins[0])
+
+    def rest(self, hidden: Tensor) -> Tensor:
+        """All that follows the first linear map."""
+        for lin, norm, dropout in zip(self.lins[1:], self.norms, self.dropouts, strict=True):
+            hidden = lin(dropout(norm(hidden).relu()))
+        return hidden
+
+
+def uniform(shape: tuple[int, ...], bound: float, generator: Generator | None) -> nn.Parameter:
+    """A parameter drawn uniformly from ±bound."""
+    return nn.Parameter(torch.empty(shape).uniform_(-bound, bound, generator=generator))
+
+
+def layer_widths(inputs: int, hidden: int, num_layers: int, outputs: int) -> list[int]:
+    """Widths before, between and behind this many layers."""
+    if num_layers < 1:
+        raise ConfigError(f"num_layers: a network has at least 1 layer, not {num_layers}")
+    return [inputs, *[hidden] * (num_layers - 1), outputs]

@@ -1,0 +1,117 @@
+"""Backbones by name, class, factory or instance."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import torch
+from torch import Generator, nn
+
+from lignn.backbones.adapter import Adapter
+from lignn.backbones.backbone import Backbone
+from lignn.backbones.gat import GAT
+from lignn.backbones.gcn import GCN
+from lignn.backbones.gcnii import GCNII
+from lignn.backbones.gin import GIN
+from lignn.backbones.jknet import JKNet
+from lignn.backbones.mlp import MLP
+from lignn.backbones.sage import SAGE
+from lignn.backbones.sgc import SGC
+from lignn.errors import ConfigError, did_you_mean
+
+BACKBONES: dict[str, type[Backbone]] = {
+    "gat": GAT,
+    "gcn": GCN,
+    "gcnii": GCNII,
+    "gin": GIN,
+    "jknet": JKNet,
+    "mlp": MLP,
+    "sage": SAGE,
+    "sgc": SGC,
+}
+
+Spec: TypeAlias = str | nn.Module | Callable[..., nn.Module]
+
+SIZES = {"num_features", "num_classes", "label_inputs", "generator"}
+
+
+def names() -> list[str]:
+    """Names of all backbones."""
+    return sorted(BACKBONES)
+
+
+def resolve(
+    spec: Spec,
+    num_features: int,
+    num_classes: int,
+    label_inputs: int = 0,
+    generator: Generator | None = None,
+    **options: Any,
+) -> Backbone:
+    """A backbone for a problem of this size.
+
+    Args:
+        spec: one of `names()`; a `Backbone` class, or a factory that takes its arguments; any other factory or class
+            of modules, called with `in_channels` (state and features together), `out_channels` and the options, as
+            PyG's models are; or an instance, which is taken as it is.
+        num_features: width of X.
+        num_classes: c.
+        label_inputs: width of the label state S.
+        generator: draws the weights.
+        options: the network's own settings. `hidden` is passed as `hidden_channels` to a factory that has an argument
+            of this name.
+    """
+    if isinstance(spec, nn.Module):
+        if options:
+            raise ConfigError(f"backbone: {type(spec).__name__} is built already and cannot take {', '.join(options)}")
+        return _check_sizes(spec, num_features, num_classes, label_inputs)
+    factory: Callable[..., Any] = _by_name(spec) if isinstance(spec, str) else spec
+    parameters = inspect.signature(factory).parameters
+    if "label_inputs" in parameters:
+        _check_options(factory, options, set(parameters) - SIZES)
+        return factory(num_features, num_classes, label_inputs, generator=generator, **options)
+    options = _foreign_options(parameters, options)
+    if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        _check_options(factory, options, set(parameters) - {"in_channels", "out_channels"})
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(torch.randint(2**31, (), generator=generator)))
+        module = factory(in_channels=label_inputs + num_features, out_channels=num_classes, **options)
+    return Adapter(module, num_features, num_classes, label_inputs)
+
+
+def _by_name(name: str) -> type[Backbone]:
+    if name not in BACKBONES:
+        raise ConfigError(f"backbone {name!r} is unknown: {did_you_mean(name, BACKBONES)}")
+    return BACKBONES[name]
+
+
+def _check_sizes(module: nn.Module, num_features: int, num_classes: int, label_inputs: int) -> Backbone:
+    if not isinstance(module, Backbone):
+        return Adapter(module, num_features, num_classes, label_inputs)
+    has = (module.num_features, module.num_classes, module.label_inputs)
+    if has != (num_features, num_classes, label_inputs):
+        raise ConfigError(
+            f"backbone: {type(module).__name__} was built for {has[0]} features, {has[1]} classes and {has[2]} label "
+            f"inputs, but {num_features}, {num_classes} and {label_inputs} are needed; give its class instead"
+        )
+    return module
+
+
+def _check_options(factory: Callable[..., Any], options: dict[str, Any], known: set[str]) -> None:
+    for option in options:
+        if option not in known:
+            name = getattr(factory, "__name__", type(factory).__name__)
+            raise ConfigError(f"backbone {name} has no option {option!r}: {did_you_mean(option, known)}")
+
+
+def _foreign_options(parameters: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """Options under PyG's names, with the defaults of this package for those that PyG requires."""
+    options = dict(options)
+    if "hidden_channels" in parameters:
+        options["hidden_channels"] = options.pop("hidden", options.get("hidden_channels", 64))
+    required = inspect.Parameter.empty
+    if "num_layers" in parameters and parameters["num_layers"].default is required:
+        options.setdefault("num_layers", 2)
+    return options

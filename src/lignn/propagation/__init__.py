@@ -1,0 +1,6 @@
+"""Sparse operators on node signals: normalised adjacency and sparse features, with fast differentiable products."""
+
+from lignn.propagation.adjacency import Adjacency
+from lignn.propagation.sparse import SparseMatrix
+
+__all__ = ["Adjacency", "SparseMatrix"]
