@@ -1,0 +1,39 @@
+"""The family of label-inputted methods, composed of steps, maskings, solvers and gradients."""
+
+from lignn.methods.correct_and_smooth import CorrectAndSmooth
+from lignn.methods.eignn import EIGNN
+from lignn.methods.ignn import IGNN
+from lignn.methods.label_inputted import LabelInputted, LoopingState, ShareOfTraining
+from lignn.methods.method import Method
+from lignn.methods.network import Network
+from lignn.methods.presets import LIGNN, LabelInput, LabelReuse, LaE
+from lignn.methods.problem import Prediction, Problem
+from lignn.methods.propagated import LPA, ResLPA
+from lignn.methods.registry import NAMES, build
+from lignn.methods.steps import BackboneStep, PropagationStep, Step
+from lignn.methods.threeference import ThreeFerence
+
+__all__ = [
+    "EIGNN",
+    "IGNN",
+    "LIGNN",
+    "LPA",
+    "NAMES",
+    "BackboneStep",
+    "CorrectAndSmooth",
+    "LaE",
+    "LabelInput",
+    "LabelInputted",
+    "LabelReuse",
+    "LoopingState",
+    "Method",
+    "Network",
+    "Prediction",
+    "Problem",
+    "PropagationStep",
+    "ResLPA",
+    "ShareOfTraining",
+    "Step",
+    "ThreeFerence",
+    "build",
+]

@@ -1,0 +1,114 @@
+"""EIGNN: an implicit graph neural network with a linear equilibrium, in closed form or iterated."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Generator, Tensor
+from torch.autograd.function import once_differentiable
+
+from lignn.backbones.layers import uniform
+from lignn.equilibrium import Implicit, Map, Solution, Status, fixed_point
+from lignn.equilibrium.solvers import Solver
+from lignn.errors import ConfigError, did_you_mean
+from lignn.methods.ignn import Representation
+from lignn.methods.problem import Problem
+from lignn.propagation import Adjacency, SparseMatrix
+
+_SMALL = 1000
+"""Nodes up to which the eigendecomposition of Ã, n³, costs less than the iterations of a training."""
+
+Route = Literal["auto", "closed", "iterative"]
+
+
+class EIGNN(Representation):
+    """`Z = γ Ã Z g(F) + X`, `g(F) = FᵀF / (‖FᵀF‖_F + ε)`, output a linear map of Z.
+
+    Liu et al., "EIGNN: efficient infinite-depth graph neural networks", NeurIPS 2021. The closed form is
+    `Z = Q_S [G ∘ (Q_Sᵀ X Q_F)] Q_Fᵀ`, `G_ij = 1 / (1 - γ λ_i(Ã) λ_j(g(F)))`; the eigendecomposition of Ã is computed
+    once. Since `γ ‖g(F)‖ ‖Ã‖ < 1` the same equilibrium is found by iteration, without eigendecompositions, on graphs of
+    any size.
+
+    Args:
+        num_features: width of X and of Z.
+        num_classes: c.
+        gamma: γ.
+        route: "closed" (for symmetric Ã), "iterative", or "auto": closed for small undirected graphs.
+        normalize: L2-normalise the rows of Z before the output map.
+        dropout: probability, before the output map.
+        solver: of the iterative route.
+        generator: draws the weights.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        num_classes: int,
+        gamma: float = 0.8,
+        route: Route = "auto",
+        normalize: bool = False,
+        dropout: float = 0.0,
+        solver: Solver | None = None,
+        generator: Generator | None = None,
+    ) -> None:
+        super().__init__(num_features, num_classes, solver, normalize, dropout, generator)
+        if not 0 < gamma < 1:
+            raise ConfigError(f"γ lies between 0 and 1, got {gamma}")
+        if route not in ("auto", "closed", "iterative"):
+            raise ConfigError(f"route {route!r} is unknown; {did_you_mean(route, ('auto', 'closed', 'iterative'))}")
+        self.gamma = gamma
+        self.route = route
+        self.weight = uniform((num_features, num_features), (3 / num_features) ** 0.5, generator)
+        self._spectra: WeakKeyDictionary[Adjacency, tuple[Tensor, Tensor]] = WeakKeyDictionary()
+
+    def represent(self, problem: Problem) -> Solution:
+        """The equilibrium by the route that fits."""
+        adj = problem.adjacency()
+        x = problem.x.to_dense() if isinstance(problem.x, SparseMatrix) else problem.x
+        assert x is not None
+        gram = self.weight.T @ self.weight
+        g = gram / (gram.norm() + 1e-12)
+        symmetric = adj.T is adj
+        if self.route == "closed" and not symmetric:
+            raise ConfigError("EIGNN's closed form needs an undirected graph; use route='iterative'")
+        if self.route == "closed" or (self.route == "auto" and symmetric and len(x) <= _SMALL):
+            value = _ClosedForm.apply(g, x, adj, self.gamma, self._inverse(adj, g.detach()))
+            return Solution(value, Status.CONVERGED, 0, (0.0,), 0.0, 0.0)
+
+        def step(z: Tensor) -> Tensor:
+            return self.gamma * ((adj @ z) @ g) + x
+
+        return fixed_point(step, x, self.solver, gradient=Implicit(solver=self.solver), throw=False)
+
+    def _inverse(self, adj: Adjacency, g: Tensor) -> Map:
+        """`B ↦ Z`, `Z = γ Ã Z g + B`, in the eigenvectors of both."""
+        if adj not in self._spectra:
+            values, vectors = torch.linalg.eigh(adj.to_dense())
+            self._spectra[adj] = values, vectors
+        s_values, s_vectors = self._spectra[adj]
+        f_values, f_vectors = torch.linalg.eigh(g)
+        scale = 1 / (1 - self.gamma * s_values[:, None] * f_values)
+        return lambda b: s_vectors @ (scale * (s_vectors.T @ b @ f_vectors)) @ f_vectors.T
+
+
+class _ClosedForm(torch.autograd.Function):
+    """Backward by the implicit formula, `H = γ Ã H g + ∂L/∂Z`.
+
+    The gradient of `eigh` itself is not finite for repeated eigenvalues.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, g: Tensor, x: Tensor, adj: Adjacency, gamma: float, inverse: Map) -> Tensor:  # noqa: ARG004
+        z = inverse(x)
+        ctx.save_for_backward(z)
+        ctx.adj, ctx.gamma, ctx.inverse = adj, gamma, inverse
+        return z
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, b: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
+        (z,) = ctx.saved_tensors
+        h = ctx.inverse(b)
+        return ctx.gamma * (ctx.adj @ z).T @ h, h, None, None, None

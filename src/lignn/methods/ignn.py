@@ -1,0 +1,151 @@
+"""IGNN*: the implicit graph neural network of Gu et al., whose state is a representation, not labels."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Generator, Tensor
+from torch.nn import functional
+
+from lignn.backbones import Dropout, frozen_dropout
+from lignn.backbones.layers import Linear, uniform
+from lignn.equilibrium import Implicit, Solution, fixed_point
+from lignn.equilibrium.solvers import Picard, Solver
+from lignn.errors import ConfigError, InputError
+from lignn.methods.method import Method
+from lignn.methods.problem import Prediction, Problem
+from lignn.propagation import Adjacency
+
+
+class Representation(Method):
+    """A method that predicts by a linear map, without bias, of the equilibrium of a representation.
+
+    Args:
+        width: of the representation.
+        num_classes: c.
+        solver: of the equilibrium, forward and backward.
+        normalize: divide each row by its length before the map.
+        dropout: probability, before the map.
+        generator: draws the weights.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        num_classes: int,
+        solver: Solver | None,
+        normalize: bool,
+        dropout: float,
+        generator: Generator | None,
+    ) -> None:
+        super().__init__()
+        self.solver = solver or Picard(tol=3e-6, max_steps=300, norm="max")
+        self.normalize = normalize
+        self.dropout = Dropout(dropout)
+        self.output = Linear(width, num_classes, bias=False, generator=generator)
+        self.solution: Solution | None = None
+
+    @abstractmethod
+    def represent(self, problem: Problem) -> Solution:
+        """The equilibrium, differentiable."""
+
+    def _probabilities(self, problem: Problem) -> tuple[Tensor, Solution]:
+        if problem.x is None:
+            raise InputError(f"{type(self).__name__} needs node features, this graph has none")
+        solution = self.represent(problem)
+        z = functional.normalize(solution.value, dim=1) if self.normalize else solution.value
+        return problem.labels.activation(self.output(self.dropout(z))), solution
+
+    def loss(self, problem: Problem, generator: Generator) -> Tensor:
+        """Mean cross-entropy over all known nodes; labels are never an input."""
+        with frozen_dropout(self, generator):
+            probabilities, self.solution = self._probabilities(problem)
+        return problem.labels.loss(probabilities, problem.labels.mask)
+
+    def predict(self, problem: Problem) -> Prediction:
+        """One forward solve."""
+        with torch.no_grad():
+            probabilities, solution = self._probabilities(problem)
+        return Prediction(probabilities, problem.evidence, problem.labels.multilabel, solution)
+
+    def account(self) -> dict[str, Any]:
+        """Forward and backward solve of the last epoch."""
+        if self.solution is None:
+            return {}
+        backward = self.solution.adjoints[-1].record() if self.solution.adjoints else None
+        return {"forward": self.solution.record(), "backward": backward}
+
+
+class IGNN(Representation):
+    """`Z = ReLU(Ã Z W + Ã X Ω)`, output a linear map of the L2-normalised rows of Z.
+
+    Gu et al., "Implicit graph neural networks", NeurIPS 2020; the paper's IGNN*. W is projected before every forward
+    pass so that `‖W‖₁ ρ(Ã) ≤ κ < 1`, which makes the equilibrium unique (W on the right here, hence the 1-norm: the
+    largest column sum).
+
+    Args:
+        num_features: width of X.
+        num_classes: c.
+        hidden: width of Z.
+        kappa: κ.
+        dropout: probability, before the output map.
+        solver: of the equilibrium, forward and backward.
+        generator: draws the weights.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        num_classes: int,
+        hidden: int = 64,
+        kappa: float = 0.9,
+        dropout: float = 0.0,
+        solver: Solver | None = None,
+        generator: Generator | None = None,
+    ) -> None:
+        super().__init__(hidden, num_classes, solver, True, dropout, generator)
+        if not 0 < kappa < 1:
+            raise ConfigError(f"κ lies between 0 and 1, got {kappa}")
+        self.kappa = kappa
+        self.weight = uniform((hidden, hidden), hidden**-0.5, generator)
+        self.omega = uniform((num_features, hidden), hidden**-0.5, generator)
+        self._radius: WeakKeyDictionary[Adjacency, float] = WeakKeyDictionary()
+
+    def represent(self, problem: Problem) -> Solution:
+        """The equilibrium of `Z ↦ ReLU(Ã Z W + Ã X Ω)`, W projected first."""
+        adj = problem.adjacency()
+        if adj not in self._radius:
+            self._radius[adj] = adj.spectral_radius()
+        with torch.no_grad():
+            self.weight.copy_(project_columns(self.weight, self.kappa / max(self._radius[adj], 1e-12)))
+        assert problem.x is not None
+        offset = adj @ (problem.x @ self.omega)
+
+        def step(z: Tensor) -> Tensor:
+            return (adj @ (z @ self.weight) + offset).relu()
+
+        return fixed_point(
+            step, torch.zeros_like(offset), self.solver, gradient=Implicit(solver=self.solver), throw=False
+        )
+
+
+def project_columns(weight: Tensor, radius: float) -> Tensor:
+    """The nearest matrix whose columns have absolute sums of at most `radius`.
+
+    Each column is projected onto the l1 ball: all its entries shrink by one threshold (Duchi et al., ICML 2008).
+    """
+    size = weight.abs()
+    outside = size.sum(0) > radius
+    if not outside.any():
+        return weight
+    ordered = size[:, outside].sort(0, descending=True).values
+    excess = ordered.cumsum(0) - radius
+    count = torch.arange(1, len(weight) + 1, dtype=weight.dtype)[:, None]
+    last = (ordered * count > excess).sum(0) - 1
+    threshold = (excess / count).gather(0, last[None])
+    projected = weight.clone()
+    projected[:, outside] = weight[:, outside].sign() * (size[:, outside] - threshold).clamp(min=0)
+    return projected

@@ -1,0 +1,86 @@
+"""Training in progress as one file, written whole: a killed run goes on where it was.
+
+A safetensors file: tensors by path (`weights/…`, `best/…`, `optimizer/…`, `extra/…`, `generator`), all else as JSON in
+its metadata. Nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from lignn.atomic import whole_file
+from lignn.errors import InputError
+
+VERSION = 1
+
+
+def flatten(tree: dict[Any, Any], prefix: str = "") -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Tensors by path, and the plain values by path."""
+    tensors: dict[str, Tensor] = {}
+    values: dict[str, Any] = {}
+    for key, value in tree.items():
+        path = f"{prefix}{key}"
+        if isinstance(value, Tensor):
+            # Safetensors refuses tensors that share memory.
+            tensors[path] = value.detach().clone().contiguous()
+        elif isinstance(value, dict) and value:
+            inner_tensors, inner_values = flatten(value, f"{path}/")
+            tensors |= inner_tensors
+            values |= inner_values
+        else:
+            values[path] = value
+    return tensors, values
+
+
+def unflatten(flat: dict[str, Any]) -> dict[str, Any]:
+    """The nested dictionaries that `flatten` was given; keys are text."""
+    tree: dict[str, Any] = {}
+    for path, value in flat.items():
+        *parents, key = path.split("/")
+        node = tree
+        for parent in parents:
+            node = node.setdefault(parent, {})
+        node[key] = value
+    return tree
+
+
+def write(path: Path, state: dict[str, Any]) -> None:
+    """Write nested dictionaries of tensors and plain values."""
+    tensors, values = flatten(state)
+    with whole_file(path) as temporary:
+        save_file(tensors, temporary, metadata={"version": str(VERSION), "values": json.dumps(values)})
+
+
+def read(path: Path) -> dict[str, Any]:
+    """What `write` wrote."""
+    try:
+        with safe_open(path, "pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+        version = int(metadata["version"])
+        values = json.loads(metadata["values"])
+    except (SafetensorError, KeyError, ValueError) as error:
+        raise InputError(f"{path}: not a checkpoint, or a damaged one ({error}); delete it to start over") from error
+    if version != VERSION:
+        raise InputError(
+            f"{path}: a checkpoint of format {version}, this lignn reads {VERSION}; delete it to start over"
+        )
+    return unflatten(values | tensors)
+
+
+def optimizer_state(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+    """The per-parameter state of an optimizer; its settings are the run's own."""
+    return optimizer.state_dict()["state"]
+
+
+def load_optimizer_state(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
+    """Take up what `optimizer_state` gave."""
+    whole = optimizer.state_dict()
+    optimizer.load_state_dict(whole | {"state": {int(index): value for index, value in state.items()}})

@@ -1,0 +1,209 @@
+"""One training loop for every learnable method."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+from lignn.errors import ConfigError
+from lignn.methods import Method, Problem
+from lignn.training import checkpoint
+from lignn.training.scores import Scorer, Scores
+
+
+class End(StrEnum):
+    """Why training ended."""
+
+    PATIENCE = "no better validation score within the patience"
+    EPOCHS = "all epochs done"
+    NOTHING_TO_TRAIN = "the method has nothing to train"
+    NON_FINITE = "the loss or the state is not finite any more"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to train.
+
+    Attributes:
+        lr: learning rate of Adam.
+        weight_decay: of Adam.
+        max_epochs: the most epochs.
+        patience: stop after this many epochs without a better validation score.
+        checkpoint_seconds: how often to write a checkpoint, if one is wanted.
+    """
+
+    lr: float = 0.01
+    weight_decay: float = 0.0
+    max_epochs: int = 1000
+    patience: int = 100
+    checkpoint_seconds: float = 10.0
+
+    def __post_init__(self) -> None:
+        if not (self.lr > 0 and self.max_epochs >= 1 and self.patience >= 1 and self.weight_decay >= 0):
+            raise ConfigError(f"lr, max_epochs and patience must be positive, weight_decay not negative: {self}")
+
+
+@dataclass
+class History:
+    """What happened: one plain record an epoch, and the best of them.
+
+    Attributes:
+        epochs: `epoch`, `loss`, one score a name, `seconds`, and the method's account of its solves.
+        best: index of the record with the best validation score, the first of equals; -1 before the first epoch.
+        end: why training ended, None while it runs.
+        final: scores of the method as it is left: with the best weights, after its second stage.
+    """
+
+    epochs: list[dict[str, Any]] = field(default_factory=list)
+    best: int = -1
+    end: End | None = None
+    final: Scores = field(default_factory=dict)
+
+    @property
+    def best_record(self) -> dict[str, Any]:
+        """The record of the epoch whose weights are kept."""
+        return self.epochs[self.best]
+
+    def add(self, record: dict[str, Any]) -> bool:
+        """Append an epoch; whether it is the best so far."""
+        self.epochs.append(record)
+        better = self.best < 0 or record["val"] > self.best_record["val"]
+        if better:
+            self.best = len(self.epochs) - 1
+        return better
+
+
+Progress = Callable[[History], None]
+"""Called after every epoch, for any front end."""
+
+
+def train(
+    method: Method,
+    training: Problem,
+    inference: Problem,
+    score: Scorer,
+    generator: Generator,
+    settings: Settings | None = None,
+    *,
+    path: Path | None = None,
+    progress: Progress | None = None,
+) -> History:
+    """Train `method` and leave it with the weights of the epoch with the best validation score.
+
+    Args:
+        method: whose loss and prediction to use.
+        training: what the loss sees; without the held-out nodes' edges in the inductive setting.
+        inference: what predictions see: the full graph. The same object as `training` in the transductive setting.
+        score: turns a prediction into numbers; `val` chooses the epoch, the others are only recorded.
+        generator: draws the masks and dropout of all epochs; best the one that has drawn the weights.
+        settings: how to train.
+        path: of a checkpoint; if the file is there, training goes on from it, to the same end as if never interrupted.
+        progress: called after every epoch.
+    """
+    if any(True for _ in method.parameters()):
+        history = _train(_Run(method, generator, settings or Settings()), training, inference, score, path, progress)
+    else:
+        history = History(end=End.NOTHING_TO_TRAIN)
+    method.eval()
+    method.second_stage(inference, lambda prediction: score(prediction)["val"])
+    history.final = score(method.predict(inference))
+    return history
+
+
+def _train(
+    run: _Run, training: Problem, inference: Problem, score: Scorer, path: Path | None, progress: Progress | None
+) -> History:
+    """All epochs, with checkpoints; the method is left with the best weights."""
+    if path is not None and path.exists():
+        run.restore(checkpoint.read(path))
+    written = time.monotonic()
+    try:
+        while run.history.end is None:
+            run.epoch(training, inference, score)
+            if progress is not None:
+                progress(run.history)
+            if path is not None and time.monotonic() - written > run.settings.checkpoint_seconds:
+                checkpoint.write(path, run.state())
+                written = time.monotonic()
+    except KeyboardInterrupt:
+        if path is not None:
+            checkpoint.write(path, run.state())
+        raise
+    if path is not None:
+        checkpoint.write(path, run.state())
+    run.method.load_state_dict(run.best_weights)
+    return run.history
+
+
+class _Run:
+    """All that the next epoch depends on."""
+
+    def __init__(self, method: Method, generator: Generator, settings: Settings) -> None:
+        self.method = method
+        self.settings = settings
+        self.optimizer = torch.optim.Adam(method.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
+        self.generator = generator
+        self.history = History()
+        self.best_weights = self._weights()
+
+    def _weights(self) -> dict[str, Tensor]:
+        return {name: value.detach().clone() for name, value in self.method.state_dict().items()}
+
+    def epoch(self, training: Problem, inference: Problem, score: Scorer) -> None:
+        """One update, one evaluation, one record."""
+        start = time.perf_counter()
+        number = len(self.history.epochs)
+        self.method.train()
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = self.method.loss(training, self.generator)
+        if not math.isfinite(loss.item()):
+            self.history.end = End.NON_FINITE
+            return
+        loss.backward()
+        account = self.method.account()
+        self.optimizer.step()
+        self.method.after_update()
+        self.method.eval()
+        prediction = self.method.predict(inference)
+        if not prediction.probabilities.isfinite().all():
+            self.history.end = End.NON_FINITE
+            return
+        scores = score(prediction)
+        evaluation = {} if prediction.solution is None else {"evaluation": prediction.solution.record()}
+        record = {"epoch": number, "loss": loss.item(), **scores, **account, **evaluation}
+        if self.history.add(record | {"seconds": time.perf_counter() - start}):
+            self.best_weights = self._weights()
+        if len(self.history.epochs) - 1 - self.history.best >= self.settings.patience:
+            self.history.end = End.PATIENCE
+        elif len(self.history.epochs) >= self.settings.max_epochs:
+            self.history.end = End.EPOCHS
+
+    def state(self) -> dict[str, Any]:
+        """Everything, for a checkpoint."""
+        return {
+            "weights": self._weights(),
+            "best": self.best_weights,
+            "optimizer": checkpoint.optimizer_state(self.optimizer),
+            "generator": self.generator.get_state(),
+            "extra": self.method.extra_state(),
+            "history": {"epochs": self.history.epochs, "best": self.history.best, "end": self.history.end},
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take up what `state` gave."""
+        self.method.load_state_dict(state["weights"])
+        self.method.load_extra_state(state.get("extra", {}))
+        self.best_weights = state["best"]
+        checkpoint.load_optimizer_state(self.optimizer, state.get("optimizer", {}))
+        self.generator.set_state(state["generator"])
+        history = state["history"]
+        end = None if history["end"] is None else End(history["end"])
+        self.history = History(history["epochs"], history["best"], end)

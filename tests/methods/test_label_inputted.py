@@ -1,0 +1,205 @@
+"""LI-GNN, Label Input and Label Reuse: states against plain loops, gradients against formulas and finite differences."""
+
+import pytest
+import torch
+
+from lignn.equilibrium import Implicit, LastStep, Status, Unrolled
+from lignn.equilibrium.solvers import Anderson, Broyden, Picard
+from lignn.errors import ConfigError
+from lignn.methods import LIGNN, LabelInput, LabelReuse
+from tests.methods.small import TIGHT, directional_error, gcn, gradients, small_problem
+
+EXACT = Implicit("exact", TIGHT)
+PAPER = Implicit("paper", TIGHT)
+
+
+def plain_step(backbone, problem, state):
+    return torch.softmax(
+        backbone.step(backbone.features(problem.x, problem.adjacency()), state, problem.adjacency()), 1
+    )
+
+
+@pytest.mark.parametrize("forward_mask", [False, True])
+def test_forward_pass_is_algorithm_1(forward_mask):
+    """Lines 1 to 11 written out."""
+    graph, _, problem = small_problem()
+    backbone = gcn(graph)
+    method = LIGNN(backbone, 0.4, forward_mask, Picard(tol=0, max_steps=7), PAPER)
+    loss, _ = gradients(method, problem, seed=5)
+
+    known = problem.labels
+    hidden = known.hide(0.4, torch.Generator().manual_seed(5))
+    state = torch.zeros(30, 3, dtype=torch.float64)
+
+    def masked(state):
+        clamped = state.clone()
+        clamped[known.mask] = known.onehot[known.mask]
+        clamped[hidden.hidden] = 0
+        return clamped / (1 - 0.4)
+
+    for _ in range(7):
+        state = plain_step(backbone, problem, masked(state) if forward_mask else known.clamp(state))
+    out = plain_step(backbone, problem, masked(state))
+    nodes = hidden.hidden & known.mask
+    truth = graph.y[nodes]
+    assert loss == pytest.approx(torch.nn.functional.nll_loss(out[nodes].log(), truth).item(), rel=1e-12)
+
+
+@pytest.mark.parametrize("forward_mask", [False, True])
+def test_paper_gradient_against_the_dense_adjoint(forward_mask):
+    """`g = (I - P Jᵀ)^-1 b`, then one vector-Jacobian product for θ."""
+    graph, _, problem = small_problem(1)
+    backbone = gcn(graph)
+    method = LIGNN(backbone, 0.4, forward_mask, TIGHT, PAPER)
+    _, slopes = gradients(method, problem, seed=2)
+
+    hidden = problem.labels.hide(0.4, torch.Generator().manual_seed(2))
+    masked = hidden.mask(method.solution.value, constant_scale=False).detach()
+    jacobian = torch.autograd.functional.jacobian(lambda s: plain_step(backbone, problem, s), masked).reshape(90, 90)
+    carries = (~hidden.hidden & ~problem.labels.mask).double()[:, None].expand(30, 3).flatten()
+    out = plain_step(backbone, problem, masked)
+    b = torch.autograd.grad(problem.labels.loss(out, hidden.supervised), out, retain_graph=True)[0].flatten()
+    g = torch.linalg.solve(torch.eye(90, dtype=torch.float64) - carries[:, None] * jacobian.T, b)
+    expected = torch.autograd.grad(out, list(backbone.parameters()), g.view(30, 3))
+    for slope, wanted in zip(slopes.values(), expected, strict=True):
+        torch.testing.assert_close(slope, wanted, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("forward_mask", [False, True])
+@pytest.mark.parametrize("multilabel", [False, True])
+def test_exact_gradient_against_finite_differences(forward_mask, multilabel):
+    graph, _, problem = small_problem(3, multilabel=multilabel)
+    method = LIGNN(gcn(graph), 0.4, forward_mask, TIGHT, EXACT)
+    assert directional_error(method, problem) < 1e-6
+
+
+@pytest.mark.parametrize("solver", [Anderson(tol=1e-13), Broyden(tol=1e-13)])
+def test_exact_gradient_with_other_solvers(solver):
+    graph, _, problem = small_problem(3)
+    assert directional_error(LIGNN(gcn(graph), 0.4, False, solver, Implicit("exact", solver)), problem) < 1e-6
+
+
+def test_exact_gradient_equals_the_unrolled_one():
+    graph, _, problem = small_problem(4)
+    backbone = gcn(graph)
+    _, exact = gradients(LIGNN(backbone, 0.4, False, TIGHT, EXACT), problem)
+    _, unrolled = gradients(LIGNN(backbone, 0.4, False, TIGHT, Unrolled(200)), problem)
+    for name, slope in exact.items():
+        torch.testing.assert_close(slope, unrolled[name], rtol=0, atol=1e-9)
+
+
+def test_label_input_gradient_against_finite_differences():
+    graph, _, problem = small_problem(5)
+    assert directional_error(LabelInput(gcn(graph), 0.4), problem) < 1e-6
+
+
+def test_how_far_each_gradient_is_from_the_exact_one():
+    """The paper's form lies between the last step and the exact gradient, on average over problems."""
+    errors = {}
+    for name, gradient in {"last step": LastStep(), "paper": PAPER, "exact": EXACT}.items():
+        found = []
+        for seed in range(6):
+            graph, _, problem = small_problem(seed)
+            found.append(directional_error(LIGNN(gcn(graph), 0.4, False, TIGHT, gradient), problem))
+        errors[name] = sum(found) / len(found)
+    assert errors["exact"] < 1e-6 < errors["paper"] < errors["last step"]
+
+
+def test_label_reuse_is_k_passes_from_the_given_labels():
+    graph, _, problem = small_problem(6)
+    backbone = gcn(graph)
+    loss, _ = gradients(LabelReuse(backbone, 0.4, iterations=3), problem, seed=8)
+    hidden = problem.labels.hide(0.4, torch.Generator().manual_seed(8))
+    state = torch.zeros(30, 3, dtype=torch.float64)
+    for _ in range(4):
+        state = plain_step(backbone, problem, hidden.given.clamp(state))
+    assert loss == pytest.approx(problem.labels.loss(state, hidden.supervised).item(), rel=1e-12)
+
+
+def test_corrected_label_reuse_is_lignn_with_k_steps_and_the_last_step_gradient():
+    graph, _, problem = small_problem(6)
+    backbone = gcn(graph)
+    reuse = gradients(LabelReuse(backbone, 0.4, iterations=3, corrected=True), problem)
+    lignn = gradients(LIGNN(backbone, 0.4, False, Picard(tol=0, max_steps=3), LastStep()), problem)
+    assert reuse[0] == lignn[0]
+    assert all(torch.equal(reuse[1][name], lignn[1][name]) for name in reuse[1])
+
+
+def test_prediction_is_the_unmasked_equilibrium():
+    graph, _, problem = small_problem(7)
+    backbone = gcn(graph)
+    prediction = LIGNN(backbone, 0.4, True, TIGHT).eval().predict(problem)
+    value = prediction.probabilities
+    torch.testing.assert_close(value, plain_step(backbone, problem, problem.labels.clamp(value)), rtol=0, atol=1e-10)
+    assert prediction.solution.status is Status.CONVERGED
+    assert prediction.evidence.all()
+
+
+def test_label_input_predicts_in_one_pass_with_all_labels():
+    graph, _, problem = small_problem(7)
+    backbone = gcn(graph)
+    expected = plain_step(backbone, problem, problem.labels.onehot)
+    torch.testing.assert_close(LabelInput(backbone).eval().predict(problem).probabilities, expected)
+
+
+def test_adaptive_mask_rate_follows_the_backward_contraction():
+    graph, _, problem = small_problem()
+    method = LIGNN.of_paper(gcn(graph), mask_rate="adaptive", max_steps=100)
+    assert method.rate == 0.5
+    gradients(method, problem)
+    contraction = method.solution.adjoints[-1].contraction
+    method.after_update()
+    assert method.rate == min(max(contraction - 0.1, 0.1), 0.9)
+    assert method.solver.growth == 1.1
+
+
+def test_settings_of_the_paper():
+    graph, _, _ = small_problem()
+    method = LIGNN.of_paper(gcn(graph), 0.25)
+    assert method.solver == Picard(tol=1e-4 / 3, max_steps=10)
+    assert method.gradient == Implicit("paper", Picard(tol=1e-5 * 2 / 9, max_steps=10))
+
+
+def test_warm_start_begins_with_the_last_state():
+    graph, _, problem = small_problem()
+    method = LIGNN(gcn(graph), 0.4, False, Picard(tol=1e-8, max_steps=500), PAPER, warm_start=True).eval()
+    cold = method.predict(problem)
+    warm = method.predict(problem)
+    assert warm.solution.steps <= 2 < cold.solution.steps
+    torch.testing.assert_close(warm.probabilities, cold.probabilities, rtol=0, atol=1e-7)
+
+
+def test_dropout_is_one_function_for_the_whole_epoch():
+    """With masks frozen over solve, taped step and adjoint, the exact gradient is that of the loss with these masks."""
+    graph, _, problem = small_problem(8)
+    method = LIGNN(gcn(graph, dropout=0.5), 0.4, False, TIGHT, EXACT).train()
+    assert directional_error(method, problem) < 1e-6
+    assert method.solution.status is Status.CONVERGED
+    first, second = (gradients(method, problem, seed)[0] for seed in (0, 1))
+    assert first != second
+    method.eval()
+    assert torch.equal(method.predict(problem).probabilities, method.predict(problem).probabilities)
+
+
+def test_a_map_without_equilibrium_is_recorded_not_raised(monkeypatch):
+    """Each class hands over to the next, for ever."""
+    tilt = torch.arange(3.0, dtype=torch.float64)
+    graph, _, problem = small_problem()
+    backbone = gcn(graph)
+    monkeypatch.setattr(
+        backbone, "step", lambda features, state, adj: 20 * state.roll(1, 1) + tilt + 0 * features.sum()
+    )
+    method = LIGNN(backbone, 0.4, False, Picard(tol=1e-12, max_steps=20))
+    loss = method.loss(problem, torch.Generator().manual_seed(0))
+    loss.backward()
+    account = method.account()
+    assert account["forward"]["status"] == "budget used up"
+    assert account["forward"]["contraction"] >= 1
+    assert account["backward"]["status"] == "converged"
+
+
+@pytest.mark.parametrize("rate", [0, 1.0, 1, "adaptative", None, -0.1])
+def test_impossible_mask_rates(rate):
+    graph, _, _ = small_problem()
+    with pytest.raises(ConfigError, match="mask_rate"):
+        LIGNN(gcn(graph), rate)

@@ -1,0 +1,166 @@
+"""The training loop: early stopping, best weights, resuming to the bit, breaking down with grace."""
+
+import json
+
+import pytest
+import torch
+
+from lignn.backbones import GCN
+from lignn.equilibrium.solvers import Picard
+from lignn.errors import ConfigError, InputError
+from lignn.methods import LIGNN, Network, Problem
+from lignn.training import End, Settings, f1_micro, score_on, scorer, train
+from tests.methods.small import gcn
+from tests.problems import half_split, random_graph
+
+SOLVER = Picard(tol=1e-8, max_steps=100)
+
+
+def setting(seed=0, multilabel=False, warm=True, dropout=0.3):
+    graph = random_graph(n=40, seed=seed, multilabel=multilabel)
+    split = half_split(40, seed)
+    method = LIGNN(gcn(graph, dropout=dropout), "adaptive", False, SOLVER, warm_start=warm)
+    return method, Problem.of(graph, split.train, torch.float64), scorer(graph, split)
+
+
+def run(settings=None, path=None, progress=None, **options):
+    method, problem, score = setting(**options)
+    generator = torch.Generator().manual_seed(5)
+    history = train(method, problem, problem, score, generator, settings, path=path, progress=progress)
+    return method, history
+
+
+def without_time(history):
+    return [{k: v for k, v in record.items() if k != "seconds"} for record in history.epochs]
+
+
+def test_keeps_the_weights_of_the_best_epoch():
+    weights = []
+    method, history = run(
+        Settings(max_epochs=30), progress=lambda h: weights.append((len(h.epochs), h.best)), warm=False, dropout=0.0
+    )
+    assert history.end is End.EPOCHS
+    assert len(history.epochs) == 30
+    best = max(range(30), key=lambda i: (history.epochs[i]["val"], -i))
+    assert history.best == best
+    _, problem, score = setting(warm=False, dropout=0.0)
+    assert score(method.predict(problem))["val"] == history.best_record["val"]
+    assert weights[-1] == (30, best)
+
+
+def test_stops_after_the_patience():
+    _, history = run(Settings(max_epochs=500, patience=7))
+    assert history.end is End.PATIENCE
+    assert len(history.epochs) - 1 - history.best == 7
+
+
+def test_same_seed_same_result():
+    (first, a), (second, b) = (run(Settings(max_epochs=10)) for _ in range(2))
+    assert without_time(a) == without_time(b)
+    assert all(torch.equal(v, second.state_dict()[k]) for k, v in first.state_dict().items())
+
+
+@pytest.mark.parametrize("killed_after", [1, 4, 9])
+def test_a_killed_run_resumes_to_the_same_end(tmp_path, killed_after):
+    settings = Settings(max_epochs=12, checkpoint_seconds=0)
+    whole, history = run(settings)
+
+    class KilledError(Exception):
+        pass
+
+    def kill(h):
+        if len(h.epochs) > killed_after:
+            raise KilledError
+
+    path = tmp_path / "run.safetensors"
+    with pytest.raises(KilledError):
+        run(settings, path, kill)
+    assert path.exists()
+    resumed, again = run(settings, path)
+    assert without_time(again) == without_time(history)
+    assert again.best == history.best
+    assert all(torch.equal(v, resumed.state_dict()[k]) for k, v in whole.state_dict().items())
+    finished, third = run(settings, path)
+    assert without_time(third) == without_time(history)
+    assert all(torch.equal(v, finished.state_dict()[k]) for k, v in whole.state_dict().items())
+
+
+def test_an_interrupted_run_writes_its_checkpoint(tmp_path):
+    path = tmp_path / "run.safetensors"
+
+    def interrupt(h):
+        if len(h.epochs) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(Settings(max_epochs=12), path, interrupt)
+    _, history = run(Settings(max_epochs=12), path)
+    assert without_time(history) == without_time(run(Settings(max_epochs=12))[1])
+
+
+def test_damaged_checkpoint_is_one_sentence(tmp_path):
+    path = tmp_path / "run.safetensors"
+    path.write_bytes(b"not a checkpoint")
+    with pytest.raises(InputError, match="delete it to start over"):
+        run(Settings(max_epochs=2), path)
+
+
+def test_records_are_plain_and_tell_of_every_solve():
+    _, history = run(Settings(max_epochs=3))
+    for number, record in enumerate(json.loads(json.dumps(history.epochs))):
+        assert record["epoch"] == number
+        for solve in ("forward", "backward", "evaluation"):
+            assert set(record[solve]) == {"status", "steps", "residual", "contraction"}
+        assert {"loss", "train", "val", "test", "mask_rate", "seconds"} <= set(record)
+
+
+def test_non_finite_loss_ends_with_the_best_weights():
+    method, problem, score = setting(warm=False, dropout=0.0)
+    start = {k: v.clone() for k, v in method.state_dict().items()}
+    loss = method.loss
+    method.loss = lambda p, g: loss(p, g) * (float("nan") if len(seen) == 2 else 1)
+    seen = []
+    history = train(
+        method, problem, problem, score, torch.Generator().manual_seed(5), progress=lambda h: seen.append(h)
+    )
+    assert history.end is End.NON_FINITE
+    assert len(history.epochs) == 2
+    assert all(v.isfinite().all() for v in method.state_dict().values())
+    assert any(not torch.equal(v, start[k]) for k, v in method.state_dict().items())
+
+
+def test_learns_what_can_be_learnt():
+    """Labels that are a function of the features: a GCN without graph fits them."""
+    graph = random_graph(n=60, num_features=3, seed=1)
+    graph = graph.replace(y=graph.x.argmax(1), edge_index=torch.empty(2, 0, dtype=torch.int64))
+    split = half_split(60, 1)
+    generator = torch.Generator().manual_seed(0)
+    backbone = GCN(3, 3, hidden=32, generator=generator).double()
+    problem = Problem.of(graph, split.train, torch.float64)
+    settings = Settings(max_epochs=300, patience=300)
+    history = train(Network(backbone), problem, problem, scorer(graph, split), generator, settings)
+    assert history.best_record["val"] > 0.85
+
+
+def test_multilabel_training_runs_on_f1_micro():
+    _, history = run(Settings(max_epochs=5), multilabel=True)
+    assert all(0 <= record["val"] <= 1 for record in history.epochs)
+
+
+def test_f1_micro():
+    assert f1_micro(torch.tensor([0, 1, 2, 2]), torch.tensor([0, 1, 2, 0])) == 0.75
+    predicted = torch.tensor([[1, 0], [1, 1]], dtype=torch.int8)
+    truth = torch.tensor([[1, 1], [0, 1]], dtype=torch.int8)
+    assert f1_micro(predicted, truth) == pytest.approx(2 * 2 / (3 + 3))
+    assert f1_micro(torch.zeros(2, 2, dtype=torch.int8), torch.zeros(2, 2, dtype=torch.int8)) == 1
+
+
+def test_scores_need_labels():
+    graph = random_graph()
+    with pytest.raises(InputError, match="no labels to score"):
+        score_on(graph.replace(y=None), {})
+
+
+def test_impossible_settings():
+    with pytest.raises(ConfigError, match="must be positive"):
+        Settings(lr=0)
