@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import sys
+import warnings
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from platform import platform, python_version
 from typing import Annotated
 
 import typer
+from typer.exceptions import TyperException
 
-from lignn.cli import bench, datasets, reproduce
-from lignn.errors import InputError, LignnError
+from lignn.cli import bench, compare, datasets, diagnose, fit, predict, report, reproduce, tune
+from lignn.errors import ConvergenceWarning, InputError, LignnError
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
+for verb in (fit.fit, predict.predict, compare.compare, diagnose.diagnose, tune.tune):
+    app.command()(verb)
+for verb in (reproduce.reproduce, report.report, bench.bench):
+    app.command()(verb)
 app.add_typer(datasets.app, name="datasets")
-app.command()(bench.bench)
-app.command()(reproduce.reproduce)
 
 
 def _print_versions(wanted: bool) -> None:
@@ -42,10 +47,19 @@ def lignn(
     """Label-inputted implicit graph neural networks: the labels of a half-labelled graph."""
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line. Exit codes: 0, 1 (failed), 2 (bad input), 130 (interrupted)."""
-    try:
-        app()
-    except LignnError as error:
-        typer.echo(f"error: {error}", err=True)
-        sys.exit(2 if isinstance(error, InputError) else 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", ConvergenceWarning)
+        # without the place in the code, which says nothing to a user
+        warnings.showwarning = lambda message, *_, **__: typer.echo(f"warning: {message}", err=True)
+        try:
+            code = app(arguments, standalone_mode=False)
+        except LignnError as error:
+            typer.echo(f"error: {error}", err=True)
+            code = 2 if isinstance(error, InputError) else 1
+        except TyperException as error:
+            if message := error.format_message():  # `lignn` alone has printed its help
+                typer.echo(f"error: {message}", err=True)
+            code = error.exit_code
+    sys.exit(code)

@@ -133,7 +133,9 @@ def _say(result: dict[str, Any]) -> None:
         return
     typer.echo(f"{result['study']}: {result['new']} new runs, {result['there']} were there; records: {result['file']}")
     for dataset in result["unavailable"]:
-        typer.echo(f"  not run: {dataset}: data not available here; `lignn datasets info {dataset}` says where it may be")
+        typer.echo(
+            f"  not run: {dataset}: data not available here; `lignn datasets info {dataset}` says where it may be"
+        )
     for failure in result["failed"]:
         typer.echo(f"  failed: {failure}")
 
@@ -177,11 +179,11 @@ class _Display:
         from rich.console import Group
         from rich.table import Table
 
-        from lignn.experiments import estimate
+        from lignn.experiments import summary
 
-        cells = estimate.test_scores(self.records)
+        cells = summary.scores(self.records)
         table = Table("row", "dataset", "runs", "test F1-micro (%)", box=None, header_style="bold")
         for row, dataset in self.last:
             if values := cells.get((row, dataset)):
-                table.add_row(row, dataset, str(len(values)), estimate.mean_and_deviation(values))
+                table.add_row(row, dataset, str(len(values)), summary.mean_and_deviation(values.values()))
         return Group(table, self.bar)

@@ -91,11 +91,14 @@ class _Account:
             return Status.NON_FINITE
         ratio = self._ratio(z, fz, length, last)
         self.contraction = max(self.contraction, ratio)
-        grown = self.solver.growth is not None and ratio > self.solver.growth
         self.length = length
         if size <= self.solver.tol:
             return Status.CONVERGED
-        if grown or length > _OUT_OF_BOUNDS * self.shortest:
+        if length > _OUT_OF_BOUNDS * self.shortest:
+            return Status.DIVERGING
+        if self.solver.growth is not None and ratio > self.solver.growth:
+            # What a plain iteration has so far is its last state: changes may grow while information travels.
+            self.best = z if self.solver.follows_map else self.best
             return Status.DIVERGING
         if length < self.shortest:
             self.shortest, self.since_shortest, self.best = length, 0, fz

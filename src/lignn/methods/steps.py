@@ -79,16 +79,18 @@ class PropagationStep(Step):
         self.residual = residual
 
     def bind(self, problem: Problem) -> Map:
-        """A_λ is formed, and the residuals estimated, once; there are none where no known label arrives.
+        """A_λ is formed, and the residuals estimated, once.
 
-        A_λ does not contract there, and the sum of residuals would grow without end.
+        With residuals the state is zero where no known label arrives: A_λ does not contract there, and the residuals
+        would add up without end.
         """
         lazy = problem.adjacency().lazy(self.lam)
         if self.residual is None:
             return lambda state: lazy @ state
+        reached = lazy.restricted(rows=problem.evidence)
         adj = problem.adjacency(self.residual.normalization, self.residual.self_loops)
         offset = self.lam * self.residual(problem.x, adj) * problem.evidence[:, None]
-        return lambda state: lazy @ state + offset
+        return lambda state: reached @ state + offset
 
     def loss(self, labels: KnownLabels, state: Tensor, nodes: Tensor) -> Tensor:
         """Mean squared distance: a propagated state estimates the label vectors themselves."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from importlib import import_module
+from types import ModuleType
 from typing import Any, Self
 
 import numpy as np
@@ -20,10 +22,13 @@ _library.define("spmm(Tensor indptr, Tensor indices, Tensor values, Tensor dense
 _spmm = torch.ops.lignn.spmm.default
 
 
-def _multiply_on_cpu(indptr: Tensor, indices: Tensor, values: Tensor, dense: Tensor, _: Sequence[Tensor]) -> Tensor:
-    from lignn.propagation import kernels  # imports Numba
+@cache
+def _kernels() -> ModuleType:
+    return import_module("lignn.propagation.kernels")  # imports Numba, so not before the first product
 
-    return kernels.multiply(indptr, indices, values, dense)
+
+def _multiply_on_cpu(indptr: Tensor, indices: Tensor, values: Tensor, dense: Tensor, _: Sequence[Tensor]) -> Tensor:
+    return _kernels().multiply(indptr, indices, values, dense)
 
 
 def _multiply_elsewhere(indptr: Tensor, indices: Tensor, values: Tensor, dense: Tensor, _: Sequence[Tensor]) -> Tensor:

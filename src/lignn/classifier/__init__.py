@@ -1,0 +1,10 @@
+"""`NodeClassifier`, the scikit-learn-style front: fitting, live labels, explanations, saved models."""
+
+from lignn.classifier.calibration import Calibration
+from lignn.classifier.certificate import Certificate
+from lignn.classifier.decision import Decision
+from lignn.classifier.explain import Explanation
+from lignn.classifier.node import NodeClassifier, load
+from lignn.classifier.update import Update
+
+__all__ = ["Calibration", "Certificate", "Decision", "Explanation", "NodeClassifier", "Update", "load"]

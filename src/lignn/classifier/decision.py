@@ -1,0 +1,61 @@
+"""What a classifier says of every node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """Predictions with all that is needed to act on them; row i is node i.
+
+    Attributes:
+        node_ids: names of the nodes, their numbers as text for a graph without names.
+        labels: class numbers (n), or 0/1 rows (n×c) for multi-label tasks.
+        names: the predicted class's name, for multi-label tasks the names joined by `|`.
+        confidence: calibrated probability of the predicted class, for multi-label tasks the least certain class's.
+        evidence: whether a known label reaches the node along the edges; if not, its features alone speak.
+        known: whether the node's own label was known, and so part of the input.
+        probabilities: calibrated, n×c.
+        class_names: of the columns of `probabilities`.
+    """
+
+    node_ids: np.ndarray
+    labels: np.ndarray
+    names: np.ndarray
+    confidence: np.ndarray
+    evidence: np.ndarray
+    known: np.ndarray
+    probabilities: np.ndarray
+    class_names: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls,
+        probabilities: np.ndarray,
+        labels: np.ndarray,
+        evidence: np.ndarray,
+        known: np.ndarray,
+        node_ids: np.ndarray | None,
+        class_names: tuple[str, ...],
+    ) -> Decision:
+        """A decision from its independent parts."""
+        texts = np.dtypes.StringDType()
+        ids = np.arange(len(labels)).astype(texts) if node_ids is None else node_ids
+        classes = np.array(class_names, dtype=texts)
+        if labels.ndim == 1:
+            names, confidence = classes[labels], probabilities[np.arange(len(labels)), labels]
+        else:
+            names = np.array(["|".join(classes[row > 0]) for row in labels], dtype=texts)
+            confidence = np.maximum(probabilities, 1 - probabilities).min(1)
+        return cls(ids, labels, names, confidence, evidence, known, probabilities, class_names)
+
+    def __getitem__(self, nodes: np.ndarray | slice) -> Decision:
+        """The rows of some nodes."""
+        rows = (self.node_ids, self.labels, self.names, self.confidence, self.evidence, self.known, self.probabilities)
+        return Decision(*(part[nodes] for part in rows), self.class_names)
+
+    def __len__(self) -> int:
+        return len(self.labels)

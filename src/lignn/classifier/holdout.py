@@ -1,0 +1,57 @@
+"""The part of the known labels that a classifier holds back by itself, to choose the epoch and to calibrate."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from lignn.errors import InputError, SplitError
+from lignn.graph import Graph, Split
+
+SHARE = 0.2
+"""Of each class's labels, held back."""
+
+
+def own_split(graph: Graph, seed: int) -> Split:
+    """Known labels divided into training and validation; all unlabelled nodes are `test`, to be predicted.
+
+    A fifth of each class is held back, at least one label of a class with two or more, and at least one label of each
+    class is left for training. With one label a class nothing can be held back, and validation is empty.
+    """
+    require_labels(graph)
+    assert graph.y is not None
+    generator = torch.Generator().manual_seed(seed)
+    labelled = graph.labelled.nonzero().flatten()
+    strata = [labelled] if graph.is_multilabel else [labelled[graph.y[labelled] == c] for c in range(graph.num_classes)]
+    validation = torch.zeros(graph.num_nodes, dtype=torch.bool)
+    for nodes in strata:
+        count = min(max(round(SHARE * len(nodes)), 1), len(nodes) - 1)
+        if count > 0:
+            validation[nodes[torch.randperm(len(nodes), generator=generator)[:count]]] = True
+    return Split(graph.labelled & ~validation, validation, ~graph.labelled)
+
+
+def checked_split(graph: Graph, split: Split) -> Split:
+    """`split` if it fits the graph and has labels to train and validate with."""
+    if split.num_nodes != graph.num_nodes:
+        raise SplitError(f"the split is over {split.num_nodes} nodes, the graph has {graph.num_nodes}")
+    require_labels(graph, split.train)
+    if not (split.val & graph.labelled).any():
+        raise SplitError("no node of the split's validation part has a label; leave the split out to have one drawn")
+    return split
+
+
+def require_labels(graph: Graph, among: Tensor | None = None) -> None:
+    """There must be labels of at least two classes (among some nodes)."""
+    where = "" if among is None else " among the training nodes"
+    known = graph.labelled if among is None else graph.labelled & among
+    if not known.any():
+        raise InputError(f"{graph.name}: no node has a label{where}; at least two classes need one")
+    if graph.is_multilabel:
+        return
+    assert graph.y is not None
+    present = graph.y[known].unique()
+    if len(present) < 2:
+        only = int(present[0])
+        name = repr(graph.class_names[only]) if graph.class_names else only
+        raise InputError(f"{graph.name}: all labels{where} are of class {name}; at least two classes need one")

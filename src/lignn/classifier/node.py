@@ -1,0 +1,356 @@
+"""`NodeClassifier`: a half-labelled graph in, the labels of all nodes out, with scikit-learn's conventions."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from lignn.classifier import explain, fitting, growth, saving, suggest
+from lignn.classifier.calibration import at_temperature
+from lignn.classifier.certificate import Certificate, certify
+from lignn.classifier.classes import node_number
+from lignn.classifier.decision import Decision
+from lignn.classifier.fitting import Fitted
+from lignn.classifier.live import Live, problem_of
+from lignn.classifier.settings import Settings
+from lignn.classifier.update import Update, relabelled, solve_again
+from lignn.errors import ConfigError, ConvergenceWarning, InputError, did_you_mean
+from lignn.graph import Graph, Split
+from lignn.graph.split import PARTS
+from lignn.labels import KnownLabels
+from lignn.methods import Method
+from lignn.training import Progress, f1_micro
+
+
+class NodeClassifier(ClassifierMixin, BaseEstimator):
+    """Labels for the nodes of a half-labelled graph.
+
+    Parameters are stored as given and checked by `fit`; None stands for the preset's value.
+
+    Args:
+        method: name of a method of `lignn.methods`, or a `Method`.
+        backbone: name of a network of `lignn.backbones`, a class or factory of modules, or a module.
+        preset: "practical", or "paper" for the values behind the paper's tables.
+        hidden: width of the network's hidden layers.
+        dropout: of the network.
+        feature_mask: share of the nodes whose features are hidden in an epoch, so that labels must carry it.
+        lr: learning rate of Adam.
+        weight_decay: of Adam.
+        max_epochs: the most epochs.
+        patience: epochs without a better validation score before training stops.
+        seed: of weights, masks, dropout, and of the validation split drawn if none is given.
+        inductive: train without the edges of nodes that are to be predicted.
+        mask_rate: share of the nodes whose label input is hidden in an epoch, β; or "adaptive".
+        forward_mask: hide it in the forward solve too.
+        max_steps: budget of a solve.
+        tol: largest root mean square change of a solve that counts as converged.
+        solver: "picard", "anderson" or "broyden". For methods other than lignn and lae, giving one of `max_steps`,
+            `tol`, `solver` replaces their own solver by `anderson` or the one given.
+        gradient: "exact", "paper" or "last_step".
+        warm_start: start each epoch's solve from the last one's state.
+        calibrate: fit a temperature to the held-out labels.
+        refit: train once more on all known labels, for as many epochs as were best.
+        precision: "float32" or "float64".
+        method_options: more options of the method, e.g. `{"lam": 0.5}` for lpa.
+        backbone_options: more options of the backbone, e.g. `{"num_layers": 3}`.
+
+    Attributes:
+        graph_: the graph it was fitted on, and nodes added since.
+        split_: the split it was fitted with.
+        classes_: class numbers.
+        class_names_: their names.
+        method_: the trained method.
+        history_: what happened in training; `history_.epochs` is a list of plain records.
+        n_iter_: number of epochs.
+        calibration_: temperature and calibration error, None if there were too few held-out labels.
+        temperature_: that of `calibration_`, else 1.
+    """
+
+    def __init__(
+        self,
+        method: str | Method = "lignn",
+        backbone: Any = "gcn",
+        preset: str = "practical",
+        hidden: int | None = None,
+        dropout: float | None = None,
+        feature_mask: float | None = None,
+        lr: float | None = None,
+        weight_decay: float | None = None,
+        max_epochs: int | None = None,
+        patience: int | None = None,
+        seed: int = 0,
+        inductive: bool = False,
+        mask_rate: float | str | None = None,
+        forward_mask: bool | None = None,
+        max_steps: int | None = None,
+        tol: float | None = None,
+        solver: str | None = None,
+        gradient: str | None = None,
+        warm_start: bool | None = None,
+        calibrate: bool = True,
+        refit: bool = False,
+        precision: str = "float32",
+        method_options: Mapping[str, Any] | None = None,
+        backbone_options: Mapping[str, Any] | None = None,
+        **unknown: Any,
+    ) -> None:
+        self._refuse(unknown)
+        self.method = method
+        self.backbone = backbone
+        self.preset = preset
+        self.hidden = hidden
+        self.dropout = dropout
+        self.feature_mask = feature_mask
+        self.lr = lr
+        self.weight_decay = weight_decay
+        self.max_epochs = max_epochs
+        self.patience = patience
+        self.seed = seed
+        self.inductive = inductive
+        self.mask_rate = mask_rate
+        self.forward_mask = forward_mask
+        self.max_steps = max_steps
+        self.tol = tol
+        self.solver = solver
+        self.gradient = gradient
+        self.warm_start = warm_start
+        self.calibrate = calibrate
+        self.refit = refit
+        self.precision = precision
+        self.method_options = method_options
+        self.backbone_options = backbone_options
+
+    def _refuse(self, unknown: Mapping[str, Any]) -> None:
+        for name in unknown:
+            known = self._get_param_names()
+            raise ConfigError(f"{type(self).__name__} has no parameter {name!r}; {did_you_mean(name, known)}")
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name; takes effect at the next `fit`."""
+        self._refuse({name: None for name in params if name not in self._get_param_names()})
+        return super().set_params(**params)
+
+    def fit(
+        self,
+        graph: Graph,
+        split: Split | None = None,
+        *,
+        progress: Progress | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+    ) -> Self:
+        """Train on the known labels of `graph`.
+
+        Interrupted (Ctrl-C), it is left fitted with the best weights so far, and the interruption goes on.
+
+        Args:
+            graph: with labels; y = -1 is unlabelled.
+            split: whose training labels to learn from and whose validation labels to hold back; test labels are never
+                looked at. None: a fifth of the known labels is held back, and is known in the predictions.
+            progress: called with the history after every epoch.
+            checkpoint: file to write training to as it goes, and to go on from if it is there.
+        """
+        settings = Settings.of(self.get_params(deep=False))
+        file = None if checkpoint is None else Path(checkpoint)
+        self._take(fitting.fit(settings, graph, split, progress, file))
+        _warn_if_unsolved(self._fitted.live)
+        if self._fitted.interrupted:
+            raise KeyboardInterrupt
+        return self
+
+    def _take(self, fitted: Fitted) -> None:
+        """All fitted attributes follow from one value."""
+        self._fitted = fitted
+        self._certified: tuple[Live, Certificate] | None = None
+        self.graph_, self.split_, self.method_ = fitted.graph, fitted.split, fitted.live.method
+        self.classes_, self.class_names_ = np.arange(len(fitted.classes)), fitted.classes.names
+        self.n_features_in_ = fitted.graph.num_features
+        self.history_, self.n_iter_ = fitted.history, len(fitted.history.epochs)
+        self.calibration_ = fitted.calibration
+        self.temperature_ = 1.0 if fitted.calibration is None else fitted.calibration.temperature
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_fitted")
+
+    def predict(self, graph: Graph | None = None) -> np.ndarray:
+        """Class numbers (n), or 0/1 rows (n×c) for multi-label tasks.
+
+        Args:
+            graph: None: the one it was fitted on, with the labels known by now. Another one: all its labels are known.
+        """
+        return self._on(graph).labels.numpy()
+
+    def predict_proba(self, graph: Graph | None = None) -> np.ndarray:
+        """Calibrated probabilities, n×c."""
+        return self._calibrated(self._on(graph)).numpy()
+
+    def decision(self, graph: Graph | None = None) -> Decision:
+        """Labels, names, confidence, and whether there is evidence, of every node."""
+        live = self._on(graph)
+        parts = (self._calibrated(live), live.labels, live.problem.evidence, live.problem.labels.mask)
+        return Decision.of(*(part.numpy() for part in parts), live.problem.edges.node_ids, self.class_names_)
+
+    def score(self, nodes: str | Tensor | np.ndarray = "test", graph: Graph | None = None) -> float:
+        """F1-micro (for one label a node, accuracy) on the labelled ones of some nodes.
+
+        A scored node's own label is hidden from the input, except for training nodes, whose labels the weights know.
+
+        Args:
+            nodes: a mask, or a part of the split it was fitted with: "train", "val", "test".
+            graph: None: the one it was fitted on.
+        """
+        check_is_fitted(self)
+        own = graph is None or graph is self.graph_
+        truth = self._truth() if graph is None or own else self._aligned(graph)
+        mask = self._mask(nodes, truth) & truth.labelled
+        if truth.y is None or not mask.any():
+            raise InputError(f"{truth.name}: none of the nodes to score has a label")
+        known = self._fitted.live.problem.labels.mask if own else truth.labelled
+        shown = known & ~(mask & ~self.split_.train if own else mask)
+        labels = self._fitted.classes.known(truth, shown, self._fitted.settings.dtype)
+        if own:
+            live = self._fitted.live if torch.equal(shown, known) else self._fitted.live.with_labels(labels)
+        else:
+            live = Live.of(self.method_, problem_of(truth, labels))
+        return f1_micro(live.labels[mask], truth.y[mask])
+
+    def diagnose(self) -> Certificate:
+        """The convergence certificate of the last solve; `str` of it is in words."""
+        check_is_fitted(self)
+        live = self._fitted.live
+        if self._certified is None or self._certified[0] is not live:
+            self._certified = live, certify(live)
+        return self._certified[1]
+
+    def update_labels(self, labels: Mapping[Any, Any], epochs: int = 0) -> Update:
+        """Take new, corrected or withdrawn labels into account without starting over.
+
+        Args:
+            labels: class number or name (a collection of them for multi-label tasks) by node number or id; None makes
+                a label unknown again.
+            epochs: how many to train on from the present weights; 0 only solves again.
+        """
+        check_is_fitted(self)
+        fitted = self._fitted
+        known = relabelled(fitted.live.problem.labels, self.graph_, fitted.classes, labels)
+        if epochs:
+            live = fitting.go_on(fitted, known, self._truth(), epochs)
+            update = Update.between(fitted.live, live, f"trained for {epochs} more epochs")
+            self._take(replace(fitted, live=live))
+        else:
+            live, update = solve_again(fitted.live, known, self._wellposed())
+            self._fitted = replace(fitted, live=live)
+        _warn_if_unsolved(live)
+        return update
+
+    def add_nodes(
+        self, features: Any, edges: Any, ids: Sequence[str] | None = None, edge_weight: Any = None
+    ) -> Decision:
+        """Predict nodes that were not there in training, without training; they stay part of the graph.
+
+        Args:
+            features: one row a new node; the number of new nodes for a graph without features.
+            edges: 2×E, sources above targets: numbers (the first new node follows the last old one) or ids. Where all
+                edges of the graph go both ways, these will too.
+            ids: of the new nodes, for a graph with ids.
+            edge_weight: one an edge, for a graph with weights.
+
+        Returns:
+            The decision on the new nodes.
+        """
+        check_is_fitted(self)
+        fitted, old = self._fitted, self.graph_.num_nodes
+        graph = growth.grow(self.graph_, features, edges, ids, edge_weight)
+        state = growth.state_for(fitted.live, graph.num_nodes) if self._wellposed().contracts else None
+        live = Live.of(self.method_, problem_of(graph, growth.labels_for(fitted.live, graph.num_nodes)), state)
+        self._take(replace(fitted, graph=graph, split=growth.split_for(self.split_, graph.num_nodes), live=live))
+        _warn_if_unsolved(live)
+        return self.decision()[slice(old, None)]
+
+    def explain(self, node: Any, k: int = 10) -> explain.Explanation:
+        """The `k` known labels that count most for the prediction at a node (its number or id)."""
+        check_is_fitted(self)
+        number = node_number(self.graph_, node)
+        return explain.explain(self._fitted.live, self.graph_, self._fitted.classes, number, k)
+
+    def suggest(self, k: int = 10) -> np.ndarray:
+        """Numbers of the `k` unlabelled nodes to label next, the most valuable first."""
+        check_is_fitted(self)
+        return suggest.suggest(self._fitted.live, k).numpy()
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Write the model to a folder; `lignn.load` reads it. An earlier model there is replaced."""
+        check_is_fitted(self)
+        saving.write(folder, self.get_params(deep=False), self._fitted)
+
+    def _on(self, graph: Graph | None) -> Live:
+        """The prediction on the graph it was fitted on, or on another one with all its labels known."""
+        check_is_fitted(self)
+        if graph is None or graph is self.graph_:
+            return self._fitted.live
+        aligned = self._aligned(graph)
+        labels = self._fitted.classes.known(aligned, aligned.labelled, self._fitted.settings.dtype)
+        live = Live.of(self.method_, problem_of(aligned, labels))
+        _warn_if_unsolved(live)
+        return live
+
+    def _aligned(self, graph: Graph) -> Graph:
+        """Another graph with the classes of this model."""
+        if graph.num_features != self.n_features_in_:
+            raise InputError(
+                f"{graph.name} has {graph.num_features} features a node, the model was trained with {self.n_features_in_}"
+            )
+        return self._fitted.classes.align(graph)
+
+    def _truth(self) -> Graph:
+        """The graph with the labels that are known by now."""
+        labels, y = self._fitted.live.problem.labels, self.graph_.y
+        assert y is not None
+        known = labels.onehot.to(y.dtype) if labels.multilabel else labels.onehot.argmax(1)
+        mask = labels.mask[:, None] if labels.multilabel else labels.mask
+        return self.graph_.replace(y=torch.where(mask, known, y), class_names=self.class_names_)
+
+    def _mask(self, nodes: str | Tensor | np.ndarray, graph: Graph) -> Tensor:
+        if isinstance(nodes, str):
+            if nodes not in PARTS:
+                raise InputError(f"nodes: {nodes!r} is no part of a split; {did_you_mean(nodes, PARTS)}")
+            nodes = getattr(self.split_, nodes)
+        mask = torch.as_tensor(nodes)
+        if mask.dtype != torch.bool or mask.shape != (graph.num_nodes,):
+            raise InputError(f"nodes: a boolean mask over the {graph.num_nodes} nodes of {graph.name} is needed")
+        return mask
+
+    def _calibrated(self, live: Live) -> Tensor:
+        return at_temperature(live.probabilities, self.temperature_, live.problem.labels.multilabel)
+
+    def _wellposed(self) -> Certificate:
+        """The certificate of these weights on this graph; a change of labels does not ask for a new one."""
+        return self.diagnose() if self._certified is None else self._certified[1]
+
+
+def load(folder: str | PathLike[str], method: Method | None = None, backbone: Any = None) -> NodeClassifier:
+    """A classifier that `NodeClassifier.save` wrote, as it was.
+
+    Args:
+        folder: it was saved to.
+        method: the method, if the model was made with an object of your own.
+        backbone: likewise.
+    """
+    parameters, fitted = saving.read(folder, {"method": method, "backbone": backbone})
+    classifier = NodeClassifier(**parameters)
+    classifier._take(fitted)
+    return classifier
+
+
+def _warn_if_unsolved(live: Live) -> None:
+    if live.solution is not None and not live.solution.ok:
+        warnings.warn(live.solution.message, ConvergenceWarning, stacklevel=3)

@@ -1,0 +1,208 @@
+"""Models as folders: JSON, safetensors and the graph; nothing that is loaded is unpickled.
+
+| file | what |
+|---|---|
+| `config.json` | format, versions, parameters as given and resolved, classes, statistics of the graph, checksums |
+| `weights.safetensors` | weights, the method's other state, known labels, the equilibrium, the split |
+| `graph.npz` | the graph, so that a model predicts, explains and takes new labels by itself; about its size on disk |
+| `history.jsonl` | one record an epoch |
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict
+from importlib.metadata import version
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+import lignn
+from lignn.atomic import whole_folder
+from lignn.classifier.calibration import Calibration
+from lignn.classifier.classes import Classes
+from lignn.classifier.fitting import Fitted
+from lignn.classifier.live import Live, problem_of
+from lignn.classifier.settings import Settings
+from lignn.equilibrium import Solution, Status
+from lignn.errors import InputError
+from lignn.graph import Graph, Split
+from lignn.labels import KnownLabels
+from lignn.training import End, History
+from lignn.training.checkpoint import flatten, unflatten
+
+FORMAT = 1
+CONFIG, WEIGHTS, GRAPH, HISTORY = "config.json", "weights.safetensors", "graph.npz", "history.jsonl"
+
+
+def write(folder: str | PathLike[str], parameters: Mapping[str, Any], fitted: Fitted) -> None:
+    """Save a fitted classifier; the folder is written whole or not at all."""
+    plain, objects = _plain_parameters(parameters)
+    tensors, extra = _tensors(fitted)
+    with whole_folder(folder, CONFIG, (WEIGHTS, GRAPH, HISTORY)) as temporary:
+        save_file(tensors, temporary / WEIGHTS)
+        fitted.graph.replace(splits=()).write(temporary / GRAPH)
+        lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in fitted.history.epochs]
+        (temporary / HISTORY).write_text("".join(lines), encoding="utf-8")
+        config = {
+            "format": FORMAT,
+            "versions": {"lignn": lignn.__version__, "python": platform.python_version(), "torch": version("torch")},
+            "parameters": plain,
+            "objects": objects,
+            "resolved": {name: value for name, value in fitted.settings.values.items() if name in plain},
+            "classes": {"names": fitted.classes.names, "multilabel": fitted.classes.multilabel},
+            "graph": _statistics(fitted.graph),
+            "training": {"best": fitted.history.best, "end": fitted.history.end, "final": fitted.history.final},
+            "calibration": None if fitted.calibration is None else asdict(fitted.calibration),
+            "solution": _solution_record(fitted.live.solution),
+            "extra": extra,
+            "files": {name: _checksum(temporary / name) for name in (WEIGHTS, GRAPH, HISTORY)},
+        }
+        text = json.dumps(config | {"checksum": _own_checksum(config)}, indent=2, ensure_ascii=False)
+        (temporary / CONFIG).write_text(text + "\n", encoding="utf-8")
+
+
+def read(folder: str | PathLike[str], objects: Mapping[str, Any]) -> tuple[dict[str, Any], Fitted]:
+    """The parameters and the fitted state of a saved classifier.
+
+    Args:
+        folder: that `write` wrote.
+        objects: `method` or `backbone`, for a model that was given one as an object.
+    """
+    path = Path(folder)
+    config = _config(path)
+    for name, checksum in config["files"].items():
+        _check_file(path / name, checksum)
+    parameters = dict(config["parameters"])
+    for name in config["objects"]:
+        if objects.get(name) is None:
+            raise InputError(f"{path}: the model was made with a {name} of your own; give load(…, {name}=…)")
+        parameters[name] = objects[name]
+    try:
+        return parameters, _restored(path, config, parameters)
+    except (KeyError, TypeError, ValueError, RuntimeError, SafetensorError) as error:
+        raise InputError(f"{path}: the parts of the model do not fit together ({error})") from error
+
+
+def _config(path: Path) -> dict[str, Any]:
+    if not (path / CONFIG).is_file():
+        raise InputError(f"{path}: there is no model here (no {CONFIG})")
+    try:
+        config = json.loads((path / CONFIG).read_text(encoding="utf-8"))
+        if config["format"] > FORMAT:
+            raise InputError(
+                f"{path}: saved by a newer lignn (format {config['format']}, this one reads {FORMAT}); update lignn"
+            )
+        checksum = config.pop("checksum")
+        intact = checksum == _own_checksum(config)
+    except InputError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{path / CONFIG}: is damaged ({error}); copy the model again") from error
+    if not intact:
+        raise InputError(f"{path / CONFIG}: was changed after the model was saved; copy the model again, or fit anew")
+    return config
+
+
+def _restored(path: Path, config: dict[str, Any], parameters: dict[str, Any]) -> Fitted:
+    settings = Settings.of(parameters)
+    classes = Classes(tuple(config["classes"]["names"]), config["classes"]["multilabel"])
+    with safe_open(path / WEIGHTS, "pt") as file:
+        tensors = unflatten({key: file.get_tensor(key) for key in file.keys()} | config["extra"])  # noqa: SIM118
+    graph = Graph.read(path / GRAPH).replace(name=config["graph"]["name"])
+    method = settings.build(graph.num_features, len(classes), torch.Generator().manual_seed(0)).to(settings.dtype)
+    method.load_state_dict(tensors.get("weights", {}))
+    method.load_extra_state(tensors.get("extra", {}))
+    method.eval()
+    known = KnownLabels(tensors["known"]["mask"], tensors["known"]["onehot"], classes.multilabel)
+    solution = _solution(config["solution"], tensors.get("state"))
+    live = Live(method, problem_of(graph, known), tensors["probabilities"], solution)
+    told, end = config["training"], config["training"]["end"]
+    epochs = [json.loads(line) for line in (path / HISTORY).read_text(encoding="utf-8").splitlines()]
+    history = History(epochs, told["best"], None if end is None else End(end), told["final"])
+    calibration = None if config["calibration"] is None else Calibration(**config["calibration"])
+    return Fitted(settings, classes, graph, Split(**tensors["split"]), history, live, calibration)
+
+
+def _plain_parameters(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Parameters as JSON has them, and the names of those that are objects."""
+    objects = [name for name in ("method", "backbone") if not isinstance(parameters[name], str)]
+    plain = {}
+    for name, value in parameters.items():
+        try:
+            plain[name] = None if name in objects else json.loads(json.dumps(value, default=_number))
+        except TypeError as error:
+            raise InputError(f"{name}: only plain values can be saved ({error})") from error
+    return plain, objects
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} is none")
+
+
+def _tensors(fitted: Fitted) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """All tensors by path, and the plain values of the method's other state by path."""
+    live, split = fitted.live, fitted.split
+    labels = live.problem.labels
+    return flatten(
+        {
+            "weights": live.method.state_dict(),
+            "extra": live.method.extra_state(),
+            "known": {"mask": labels.mask, "onehot": labels.onehot},
+            "probabilities": live.probabilities,
+            "split": {"train": split.train, "val": split.val, "test": split.test},
+        }
+        | ({} if live.solution is None else {"state": live.solution.value})
+    )
+
+
+def _statistics(graph: Graph) -> dict[str, Any]:
+    return {
+        "name": graph.name,
+        "nodes": graph.num_nodes,
+        "edges": graph.num_edges,
+        "features": graph.num_features,
+        "classes": graph.num_classes,
+        "labelled": int(graph.labelled.sum()),
+        "undirected": graph.is_undirected,
+    }
+
+
+def _solution_record(solution: Solution | None) -> dict[str, Any] | None:
+    if solution is None:
+        return None
+    return solution.record() | {"residuals": solution.residuals, "tol": solution.tol}
+
+
+def _solution(record: Mapping[str, Any] | None, state: Tensor | None) -> Solution | None:
+    if record is None or state is None:
+        return None
+    status, residuals = Status(record["status"]), tuple(record["residuals"])
+    return Solution(state, status, record["steps"], residuals, record["contraction"], record["tol"])
+
+
+def _check_file(path: Path, checksum: str) -> None:
+    if not path.is_file():
+        raise InputError(f"{path}: is missing from the model; copy the model again")
+    if _checksum(path) != checksum:
+        raise InputError(f"{path}: is not what was saved (cut short or changed); copy the model again, or fit anew")
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _own_checksum(config: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(config, sort_keys=True, ensure_ascii=False).encode()).hexdigest()

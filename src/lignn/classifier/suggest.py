@@ -1,0 +1,48 @@
+"""Which nodes to label next: where much uncertainty lies within reach."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from lignn.classifier.live import Live
+from lignn.errors import InputError
+
+HOPS = 2
+"""How far a label is taken to reach."""
+
+
+def entropy(probabilities: Tensor, multilabel: bool) -> Tensor:
+    """Uncertainty of every node in nats; for multi-label tasks summed over the classes."""
+    certain = torch.special.entr(probabilities).sum(1)
+    return certain + torch.special.entr(1 - probabilities).sum(1) if multilabel else certain
+
+
+def suggest(live: Live, k: int) -> Tensor:
+    """`k` unlabelled nodes, the most valuable first.
+
+    The value of labelling i is the uncertainty that it can reach, `Σ_j (P²)_ji H_j`, with H the entropy of the
+    predictions and `P = D^-1 (A + I)`, so that `(P²)_ji` is the share of j's two-hop neighbourhood that i makes up. The
+    best node is taken, the uncertainty within its reach counts as resolved in that share, and so on: suggestions
+    spread over the graph.
+    """
+    candidates = ~live.problem.labels.mask
+    if not 1 <= k <= int(candidates.sum()):
+        raise InputError(f"k: between 1 and {int(candidates.sum())} unlabelled nodes can be suggested, got {k}")
+    reach = live.problem.adjacency("row")
+    left = entropy(live.probabilities, live.problem.labels.multilabel) * candidates
+    chosen = []
+    for _ in range(k):
+        value = left
+        for _ in range(HOPS):
+            value = reach.T @ value
+        best = int(torch.where(candidates, value, -1).argmax())
+        chosen.append(best)
+        candidates[best] = False
+        share = torch.zeros_like(left)
+        share[best] = 1
+        for _ in range(HOPS):
+            share = reach @ share
+        left = left * (1 - share)
+        left[best] = 0
+    return torch.tensor(chosen)

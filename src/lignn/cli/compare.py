@@ -1,0 +1,65 @@
+"""`lignn compare`: do labels help on this graph?"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lignn.cli.options import GraphName, Undirected, with_parameters
+from lignn.cli.output import Json, print_json, print_table
+
+if TYPE_CHECKING:
+    from lignn.experiments.compare import Comparison, Result
+
+Methods = Annotated[list[str] | None, typer.Option("--only", help="A method to compare; may be repeated.")]
+
+
+@with_parameters(without=["method", "calibrate", "refit", "method_options"])
+def compare(
+    graph: GraphName,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="The report, one HTML file.")] = None,
+    runs: Annotated[int, typer.Option(min=1, help="Splits, each with its own seed.")] = 5,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes, one thread each.")] = os.cpu_count() or 1,
+    only: Methods = None,
+    undirected: Undirected = False,
+    as_json: Json = False,
+    *,
+    parameters: dict[str, Any],
+) -> None:
+    """Compare the network alone, LPA, C&S, Label Input, Label Reuse and LI-GNN on the same splits."""
+    from lignn.cli import progress
+    from lignn.experiments import compare as comparing
+    from lignn.experiments import compare_report
+    from lignn.experiments.sources import Source
+
+    source = Source(graph, undirected)
+    methods = only or comparing.METHODS
+    file = out or Path(f"compare-{Path(graph).name.removesuffix('.npz') or 'graph'}.html")
+    compare_report.check(file)
+    total = len(comparing.plan(source, parameters, runs, methods))
+    backbone = parameters.get("backbone", "gcn")
+    with progress.of_runs(total, quiet=as_json) as tell:
+
+        def report(result: Result) -> None:
+            tell(f"{comparing.title(result.method, backbone)}, {result.test:.2%} in {result.seconds:.0f} s")
+
+        found = comparing.compare(source, parameters, runs, jobs, methods, report)
+    compare_report.write(found, file)
+    if as_json:
+        print_json(found.plain() | {"report": str(file)})
+    else:
+        _print(found, file)
+
+
+def _print(found: Comparison, file: Path) -> None:
+    base = found.rows[0].title
+    header = ("", "test F1-micro (%)", f"against {base}", "seconds a run")
+    rows = [(row.title, row.score, str(row.difference or ""), f"{row.seconds:.1f}") for row in found.rows]
+    print_table(header, rows)
+    if found.guess is not None:
+        typer.echo(f" always the most frequent label: {found.guess:.2f}")
+    typer.echo(f"\nDo labels help here? {found.verdict}")
+    typer.echo(f"Report: {file}")

@@ -1,0 +1,43 @@
+"""Config files: parameters by name, in TOML."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from lignn.atomic import whole_file
+from lignn.errors import ConfigError, did_you_mean
+
+
+def read(file: Path, known: Collection[str]) -> dict[str, Any]:
+    """The settings in `file`, all of them among `known`."""
+    try:
+        settings = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{file}: is not UTF-8 text; save it as such") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{file}: is not TOML: {error}") from error
+    for key in settings:
+        if key not in known:
+            raise ConfigError(f"{file}: there is no setting {key!r}; {did_you_mean(key, known)}")
+    return settings
+
+
+def write(file: Path, settings: Mapping[str, Any], heading: str) -> None:
+    """Write `settings` in the form that `read` reads; those that are None have no value and are left out."""
+    lines = [f"{key} = {_toml(value)}" for key, value in settings.items() if value is not None]
+    with whole_file(file) as temporary:
+        temporary.write_text("\n".join([f"# {heading}", *lines, ""]), encoding="utf-8")
+
+
+def _toml(value: Any) -> str:
+    """A plain value in TOML; its texts, numbers and truth values are written as JSON's."""
+    if isinstance(value, Mapping):
+        pairs = (f"{_toml(key)} = {_toml(each)}" for key, each in value.items())
+        return "{" + ", ".join(pairs) + "}"
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,24 @@
+"""`lignn diagnose`: did the equilibrium converge, and is it the only one?"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import typer
+
+from lignn.cli.output import Json, print_json
+from lignn.cli.predict import Model
+
+
+def diagnose(model: Model, as_json: Json = False) -> None:
+    """Say whether a model's equilibrium was reached and is the only one, and how its confidence was calibrated."""
+    from lignn import classifier
+
+    loaded = classifier.load(model)
+    certificate = loaded.diagnose()
+    if as_json:
+        print_json(asdict(certificate))
+        return
+    typer.echo(str(certificate))
+    if loaded.calibration_ is not None:
+        typer.echo(f"confidence: {loaded.calibration_}")

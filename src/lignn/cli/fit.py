@@ -1,0 +1,90 @@
+"""`lignn fit`: from a graph to a saved model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lignn.cli.options import GraphName, Undirected, with_parameters
+from lignn.cli.output import Json, print_json
+
+if TYPE_CHECKING:
+    from lignn.classifier import NodeClassifier
+
+
+@with_parameters()
+def fit(
+    graph: GraphName,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="MODEL", help="Folder of the model.")],
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
+    undirected: Undirected = False,
+    as_json: Json = False,
+    *,
+    parameters: dict[str, Any],
+) -> None:
+    """Train a classifier on the known labels of a graph; the model and its settings are saved."""
+    from lignn.classifier import NodeClassifier
+    from lignn.cli import config, progress
+    from lignn.cli.running import Running
+    from lignn.experiments.sources import Source
+
+    running = Running(out)
+    parameters = running.resumed(parameters) if resume else running.fresh(parameters)
+    data = Source(graph, undirected).read()
+    classifier = NodeClassifier(**parameters)
+    resolved = _resolved(classifier)
+    own = next((split for split in data.splits if (split.val & data.labelled).any()), None)
+    with running.kept(resolved):
+        try:
+            with progress.of_training(resolved["max_epochs"], quiet=as_json) as tell:
+                classifier.fit(data, own, progress=tell, checkpoint=running.checkpoint)
+        except KeyboardInterrupt:
+            _leave_best(classifier, out, f"lignn fit {graph}{' --undirected' * undirected} -o {out} --resume")
+            raise typer.Exit(130) from None
+        classifier.save(out)
+    config.write(running.settings, resolved, f"settings of {out.name}, for lignn fit --config")
+    _say(classifier, out, running.settings, as_json)
+
+
+def _resolved(classifier: NodeClassifier) -> dict[str, Any]:
+    """Every setting, the preset's among them; without those that the network does not have."""
+    from lignn.classifier.settings import NETWORK, Settings
+
+    settings = Settings.of(classifier.get_params(deep=False))
+    network = settings.network()
+    values = {name: value for name, value in settings.values.items() if name not in NETWORK or name in network}
+    options = {"method_options": dict(settings.method_options), "backbone_options": dict(settings.backbone_options)}
+    return {"method": settings.method, "backbone": settings.backbone, **values, **options}
+
+
+def _leave_best(classifier: NodeClassifier, out: Path, again: str) -> None:
+    """Save what an interrupted training has reached, and say how to go on."""
+    history = getattr(classifier, "history_", None)
+    if history is None:
+        typer.echo("interrupted before the first epoch was done; no model was written", err=True)
+        return
+    classifier.save(out)
+    best = history.best_record
+    typer.echo(
+        f"interrupted after {len(history.epochs)} epochs; the best model so far (epoch {best['epoch'] + 1}, "
+        f"validation {best['val']:.4f}) is {out}; go on with: {again}",
+        err=True,
+    )
+
+
+def _say(classifier: NodeClassifier, out: Path, settings: Path, as_json: bool) -> None:
+    history, split, graph = classifier.history_, classifier.split_, classifier.graph_
+    test = split.test & graph.labelled
+    scores = {part: history.final[part] for part in ("train", "val") if part in history.final}
+    scores |= {"test": classifier.score(test)} if test.any() else {}
+    if as_json:
+        print_json(
+            {"model": str(out), "settings": str(settings), "epochs": classifier.n_iter_, "end": str(history.end)}
+            | {"best_epoch": history.best + 1, "scores": scores, "parameters": classifier.get_params()}
+        )
+        return
+    words = ", ".join(f"{part} {score:.4f}" for part, score in scores.items())
+    typer.echo(f"{classifier.n_iter_} epochs ({history.end}), best epoch {history.best + 1}: F1-micro {words}")
+    typer.echo(f"Model: {out} (settings: {settings}); predict by: lignn predict {out} -o predictions.csv")

@@ -1,0 +1,73 @@
+"""`lignn predict`: labels for all nodes, with confidence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lignn.cli.options import Undirected
+from lignn.cli.output import Json, print_json
+
+if TYPE_CHECKING:
+    from lignn.classifier.decision import Decision
+
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder that `lignn fit` has written.")]
+
+
+def predict(
+    model: Model,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="A .csv or .parquet file; without it, CSV is printed.")
+    ] = None,
+    graph: Annotated[
+        str | None, typer.Option(metavar="GRAPH", help="Another graph; default: the one it was trained on.")
+    ] = None,
+    undirected: Undirected = False,
+    labels: Annotated[
+        Path | None, typer.Option(help="New or corrected labels (columns id, label): they take effect at once.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Predict every node's label: id, label, confidence, evidence, all class probabilities."""
+    from lignn import classifier
+    from lignn.cli import prediction_table
+    from lignn.errors import InputError
+    from lignn.experiments.sources import Source
+    from lignn.graph import label_table
+
+    if out is not None:
+        prediction_table.check_ending(out)
+    if graph is not None and labels is not None:
+        raise InputError("--labels: new labels are for the graph of the model; with --graph, put them into its tables")
+    loaded = classifier.load(model)
+    if labels is not None:
+        loaded.update_labels(label_table.read(labels, loaded.graph_, loaded.class_names_))
+    decision = loaded.decision(None if graph is None else Source(graph, undirected).read())
+    table = prediction_table.of(decision)
+    if out is not None:
+        prediction_table.write(table, out)
+    if as_json:
+        print_json(_summary(decision) | {"file": None if out is None else str(out)})
+    elif out is None:
+        typer.echo(prediction_table.as_csv(table), nl=False)
+    else:
+        _say(decision, out)
+
+
+def _summary(decision: Decision) -> dict[str, object]:
+    names = decision.names.tolist()
+    return {
+        "nodes": len(decision),
+        "labels": {name: names.count(name) for name in sorted(set(names))},
+        "mean_confidence": float(decision.confidence.mean()),
+        "no_evidence": int((~decision.evidence).sum()),
+    }
+
+
+def _say(decision: Decision, out: Path) -> None:
+    found = _summary(decision)
+    typer.echo(f"{found['nodes']} predictions, mean confidence {found['mean_confidence']:.2f}: {out}")
+    if found["no_evidence"]:
+        typer.echo(f"{found['no_evidence']} nodes have no evidence: no known label reaches them, features alone speak")

@@ -1,0 +1,51 @@
+"""Predictions as a table: `id`, `label`, `confidence`, `evidence`, `known`, and `p_CLASS` for every class."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from lignn.atomic import whole_file
+from lignn.classifier.decision import Decision
+from lignn.errors import InputError
+
+ENDINGS = (".csv", ".parquet")
+
+
+def check_ending(path: Path) -> None:
+    """Refuse a file whose ending names no format, before the work begins."""
+    if path.suffix not in ENDINGS:
+        raise InputError(f"{path}: predictions are written as {' or '.join(ENDINGS)}; choose such an ending")
+
+
+def of(decision: Decision) -> pa.Table:
+    """One row a node."""
+    columns = {
+        "id": pa.array(decision.node_ids.tolist(), pa.string()),
+        "label": pa.array(decision.names.tolist(), pa.string()),
+        "confidence": decision.confidence,
+        "evidence": decision.evidence,
+        "known": decision.known,
+    }
+    probabilities = zip(decision.class_names, decision.probabilities.T, strict=True)
+    return pa.table(columns | {f"p_{name}": column for name, column in probabilities})
+
+
+def as_csv(table: pa.Table) -> str:
+    """The table as text."""
+    buffer = io.BytesIO()
+    pa.csv.write_csv(table, buffer)
+    return buffer.getvalue().decode()
+
+
+def write(table: pa.Table, path: Path) -> None:
+    """Write the table in the format that the ending names, whole or not at all."""
+    with whole_file(path) as temporary:
+        if path.suffix == ".csv":
+            pa.csv.write_csv(table, temporary)
+        else:
+            pa.parquet.write_table(table, temporary)

@@ -1,0 +1,98 @@
+"""Progress on the standard error: a live line on a terminal, plain lines in a log, nothing beside JSON."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from lignn.training import History
+
+_LOG_SECONDS = 10.0
+"""Between two lines in a log."""
+
+
+@contextmanager
+def of_training(max_epochs: int, quiet: bool) -> Iterator[Callable[[History], None] | None]:
+    """What to call after every epoch."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if quiet:
+        yield None
+    elif console.is_terminal:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+        text = TextColumn("{task.fields[state]}")
+        with Progress(TextColumn("epoch"), MofNCompleteColumn(), BarColumn(20), text, console=console) as bar:
+            task = bar.add_task("", total=max_epochs, state="")
+            clock = _Clock(max_epochs)
+            yield lambda history: bar.update(task, completed=len(history.epochs), state=clock.describe(history))
+    else:
+        yield _Lines(max_epochs)
+
+
+@contextmanager
+def of_runs(total: int, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """What to call, with a few words, after each of `total` runs."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if quiet:
+        yield lambda _: None
+    elif console.is_terminal:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (TextColumn("runs"), MofNCompleteColumn(), BarColumn(20), TimeElapsedColumn())
+        with Progress(*columns, TextColumn("{task.description}"), console=console) as bar:
+            task = bar.add_task("", total=total)
+            yield lambda words: bar.update(task, advance=1, description=words)
+    else:
+        done = iter(range(1, total + 1))
+        yield lambda words: typer.echo(f"{next(done)}/{total}  {words}", err=True)
+
+
+class _Clock:
+    """The state of training in words; early stopping may come before the time left is over."""
+
+    def __init__(self, max_epochs: int) -> None:
+        self.max_epochs = max_epochs
+        self.start = time.monotonic()
+        self.first: int | None = None
+
+    def describe(self, history: History) -> str:
+        record = history.epochs[-1]
+        done = len(history.epochs)
+        self.first = done - 1 if self.first is None else self.first
+        left = (time.monotonic() - self.start) / (done - self.first) * (self.max_epochs - done)
+        score = f"  validation {record['val']:.4f} (best {history.best_record['val']:.4f})"
+        held_out = score if "train" in record else ""  # without held-out labels the last epoch counts as the best
+        return f"loss {record['loss']:.4f}{held_out}{_steps(record)}  at most {_minutes(left)} left"
+
+
+class _Lines(_Clock):
+    """A line for the first epoch, and then one every few seconds."""
+
+    def __init__(self, max_epochs: int) -> None:
+        super().__init__(max_epochs)
+        self.last = float("-inf")
+
+    def __call__(self, history: History) -> None:
+        words = self.describe(history)
+        if time.monotonic() - self.last >= _LOG_SECONDS:
+            typer.echo(f"epoch {len(history.epochs)}/{self.max_epochs}  {words}", err=True)
+            self.last = time.monotonic()
+
+
+def _steps(record: dict[str, Any]) -> str:
+    """Steps of the forward and the backward solve, for methods that have them."""
+    counts = [str(account["steps"]) for solve in ("forward", "backward") if (account := record.get(solve))]
+    return f"  solver steps {'+'.join(counts)}" if counts else ""
+
+
+def _minutes(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"

@@ -1,0 +1,21 @@
+"""`lignn report`: the paper's figures and tables from records."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(help="Folder of records that `lignn reproduce` has written.")],
+    out: Annotated[Path | None, typer.Option(help="Where to write the report; default: the same folder.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+) -> None:
+    """Write the paper's figures and tables beside the published numbers: Markdown, PNG, SVG and one HTML page."""
+    from lignn.experiments.report import report as write
+
+    files = [str(file) for file in write(folder, out)]
+    typer.echo(json.dumps(files, indent=2) if as_json else "\n".join(files))

@@ -1,0 +1,68 @@
+"""A training run on the disk: where its model will be, and what an interrupted one leaves to go on from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lignn.cli import config
+from lignn.cli.options import PARAMETERS
+from lignn.errors import ConfigError, InputError
+
+
+@dataclass(frozen=True)
+class Running:
+    """The files of a run, all beside its model: `MODEL.toml`; until it is done `MODEL.checkpoint` with its settings."""
+
+    model: Path
+
+    @property
+    def settings(self) -> Path:
+        """The resolved settings of a model that is done."""
+        return self.model.with_name(f"{self.model.name}.toml")
+
+    @property
+    def checkpoint(self) -> Path:
+        """The training as far as it is."""
+        return self.model.with_name(f"{self.model.name}.checkpoint")
+
+    @property
+    def _unfinished(self) -> Path:
+        """The settings of a model that is not done."""
+        return self.model.with_name(f"{self.model.name}.checkpoint.toml")
+
+    def fresh(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The settings of a new run; refused where it would take the place of something else."""
+        from lignn.classifier import saving
+
+        if self.checkpoint.exists():
+            raise InputError(f"{self.checkpoint}: an interrupted run; add --resume, or delete the file to start over")
+        if self.model.exists() and not self.model.is_dir():
+            raise InputError(f"{self.model}: is a file, a folder is to be written there; choose another name")
+        if self.model.is_dir() and any(self.model.iterdir()) and not (self.model / saving.CONFIG).exists():
+            raise InputError(f"{self.model}: is a folder with other content, not a model; choose another name")
+        return given
+
+    def resumed(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The settings of the interrupted run, which cannot change any more."""
+        if not self.checkpoint.exists():
+            raise InputError(f"{self.checkpoint}: there is no interrupted run to resume; leave --resume out")
+        before = config.read(self._unfinished, PARAMETERS)
+        for name, value in given.items():
+            if before.get(name) != value:
+                raise ConfigError(f"--resume: {name} was {before.get(name)!r} and cannot become {value!r} in mid-run")
+        return before
+
+    @contextmanager
+    def kept(self, settings: dict[str, Any]) -> Iterator[None]:
+        """Keep the settings while the body trains and saves; what only serves to go on is removed at its end."""
+        config.write(self._unfinished, settings, f"settings of the unfinished {self.model.name}, for --resume")
+        try:
+            yield
+            self.checkpoint.unlink(missing_ok=True)
+        finally:
+            if not self.checkpoint.exists():
+                self._unfinished.unlink(missing_ok=True)

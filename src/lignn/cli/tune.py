@@ -1,0 +1,69 @@
+"""`lignn tune`: a small search for better settings."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lignn.cli.options import GraphName, Undirected, with_parameters
+from lignn.cli.output import Json, print_json, print_table
+
+if TYPE_CHECKING:
+    from lignn.experiments.compare import Result
+    from lignn.experiments.tune import Trial
+
+
+@with_parameters(without=["calibrate", "refit"])
+def tune(
+    graph: GraphName,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write the best settings here, for `lignn fit --config`.")
+    ] = None,
+    trials: Annotated[int, typer.Option(min=2, help="Settings to try, the preset's own among them.")] = 12,
+    runs: Annotated[int, typer.Option(min=1, help="Splits for each of them.")] = 2,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes, one thread each.")] = os.cpu_count() or 1,
+    undirected: Undirected = False,
+    as_json: Json = False,
+    *,
+    parameters: dict[str, Any],
+) -> None:
+    """Try some values of the options that matter most and are not given, and choose by validation score."""
+    from lignn.cli import config, progress
+    from lignn.experiments import tune as tuning
+    from lignn.experiments.sources import Source
+
+    source = Source(graph, undirected)
+    total = len(tuning.candidates(parameters, trials, parameters.get("seed", 0))) * runs
+    with progress.of_runs(total, quiet=as_json) as tell:
+
+        def report(result: Result) -> None:
+            tell(f"validation {result.val:.2%} in {result.seconds:.0f} s")
+
+        found = tuning.tune(source, parameters, trials, runs, jobs, report)
+    best = {**parameters, **found[0].settings}
+    if out is not None:
+        config.write(out, best, f"the best of {len(found)} trials by `lignn tune {graph}`")
+    preset = next(trial for trial in found if not trial.settings)
+    if as_json:
+        rows = [{"settings": t.settings, "val": t.val, "seconds": t.seconds} for t in found]
+        checked = {"best": found[0].test, "preset": preset.test}
+        print_json({"best": best, "trials": rows, "test": checked, "file": None if out is None else str(out)})
+        return
+    _print(found, preset, graph, out)
+
+
+def _print(found: list[Trial], preset: Trial, graph: str, out: Path | None) -> None:
+    rows = [
+        (", ".join(f"{k}={v}" for k, v in t.settings.items()) or "the preset", f"{t.val:.2f}", f"{t.seconds:.1f}")
+        for t in found
+    ]
+    print_table(("settings", "validation F1-micro (%)", "seconds a run"), rows)
+    typer.echo(
+        f"\nThe best of {len(found)} validation scores flatters. On the test nodes, which chose nothing: "
+        f"best {found[0].test:.2f}, preset {preset.test:.2f}."
+    )
+    if out is not None:
+        typer.echo(f"Settings: {out}; use them by: lignn fit {graph} --config {out} -o MODEL")

@@ -1,0 +1,244 @@
+"""Do labels help here? The plain network against the label-inputted family, on the same splits of one graph."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from statistics import mean
+from typing import Any
+
+from lignn.classifier import NodeClassifier
+from lignn.classifier.settings import APPLIES_TO, SOLVING
+from lignn.errors import InputError, LignnError, SplitError, did_you_mean
+from lignn.experiments import workers
+from lignn.experiments.sources import Source
+from lignn.experiments.summary import Difference, mean_and_deviation, paired
+from lignn.graph import Graph, Split, splits
+
+BASE = "backbone"
+METHODS = (BASE, "lpa", "correct_and_smooth", "label_input", "label_reuse", "lignn")
+_TITLES = {
+    "lpa": "LPA",
+    "correct_and_smooth": "{} + C&S",
+    "label_input": "Label Input {}",
+    "label_reuse": "Label Reuse {}",
+}
+_FRACTIONS = (0.6, 0.2, 0.2)
+_SIGNIFICANT = 0.05
+
+
+@dataclass(frozen=True)
+class Run:
+    """One method on one split: all that its result depends on.
+
+    Attributes:
+        source: of the graph.
+        method: name of the method.
+        number: of the run; it chooses the split and the seed.
+        parameters: of `NodeClassifier`.
+    """
+
+    source: Source
+    method: str
+    number: int
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run gave; scores are F1-micro (for one label a node: the accuracy)."""
+
+    method: str
+    number: int
+    test: float
+    val: float
+    seconds: float
+    epochs: int
+    curve: tuple[float, ...]
+    """Validation score of every epoch."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A method over all runs, in percent and seconds."""
+
+    method: str
+    title: str
+    scores: tuple[float, ...]
+    difference: Difference | None
+    seconds: float
+
+    @property
+    def score(self) -> str:
+        """`mean ± standard deviation` of the test scores."""
+        return mean_and_deviation(self.scores)
+
+
+def plan(source: Source, parameters: Mapping[str, Any], runs: int, methods: Sequence[str] = METHODS) -> list[Run]:
+    """Every method on every split; slow methods first, so that workers end together."""
+    for method in methods:
+        if method not in METHODS:
+            raise InputError(f"there is no method {method!r} to compare; {did_you_mean(method, METHODS)}")
+    first = parameters.get("seed", 0)
+    chosen = [method for method in reversed(METHODS) if method in (BASE, *methods)]
+    return [
+        Run(source, method, number, {**_applicable(method, parameters), "seed": first + number})
+        for method in chosen
+        for number in range(runs)
+    ]
+
+
+def _applicable(method: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the parameters that a method has; how a solve is done is said of LI-GNN's."""
+    own = {name: value for name, value in parameters.items() if method in APPLIES_TO.get(name, (method,))}
+    if method != "lignn":
+        own = {name: value for name, value in own.items() if name not in SOLVING and value != "adaptive"}
+    return own
+
+
+def execute(runs: Sequence[Run], jobs: int, report: Callable[[Result], None]) -> list[Result]:
+    """All results, from `jobs` processes with one thread each; in this process if there is to be one."""
+    done: Iterator[tuple[Run, Any]]
+    done = ((run, perform(run)) for run in runs) if jobs == 1 else workers.each(perform, runs, jobs)
+    results = []
+    for run, result in done:
+        if isinstance(result, workers.Failure):
+            raise LignnError(f"{run.method}, run {run.number}: {result}")
+        results.append(result)
+        report(result)
+    return results
+
+
+def perform(run: Run) -> Result:
+    """Fit on the training part of the run's split, choose the epoch by its validation part, score on its test part."""
+    graph = run.source.read()
+    split = split_of(graph, run.parameters["seed"])
+    start = time.perf_counter()
+    classifier = NodeClassifier(method=run.method, calibrate=False, **run.parameters).fit(graph, split)
+    seconds = time.perf_counter() - start
+    curve = tuple(record["val"] for record in classifier.history_.epochs)
+    test, val = (classifier.score(getattr(split, part) & graph.labelled) for part in ("test", "val"))
+    return Result(run.method, run.number, test, val, seconds, len(curve), curve)
+
+
+def split_of(graph: Graph, number: int) -> Split:
+    """The graph's own splits in turn if they can be scored, else 60/20/20 of its labelled nodes, class by class."""
+    own = [split for split in graph.splits if all((getattr(split, p) & graph.labelled).any() for p in ("val", "test"))]
+    if own:
+        return own[number % len(own)]
+    drawn = splits.stratified(graph, _FRACTIONS, seed=number)
+    if not (drawn.train.any() and drawn.val.any() and drawn.test.any()):
+        count = int(graph.labelled.sum())
+        raise SplitError(
+            f"{graph.name}: {count} labelled nodes are too few to train, choose and test on; label some more"
+        )
+    return drawn
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What all runs together say.
+
+    Attributes:
+        graph: facts about the graph by name.
+        backbone: name of the network.
+        parameters: of `NodeClassifier`, as given.
+        results: one a run.
+        guess: mean test score, in percent, of always answering the most frequent training label; None for several
+            labels a node.
+    """
+
+    graph: Mapping[str, Any]
+    backbone: str
+    parameters: Mapping[str, Any]
+    results: tuple[Result, ...]
+    guess: float | None
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """One a method, in the order of `METHODS`."""
+        scores = {
+            method: {r.number: 100 * r.test for r in sorted(self.results, key=lambda r: r.number) if r.method == method}
+            for method in METHODS
+        }
+        return [
+            Row(
+                method,
+                title(method, self.backbone),
+                tuple(own.values()),
+                None if method == BASE else paired(own, scores[BASE]),
+                mean(result.seconds for result in self.results if result.method == method),
+            )
+            for method, own in scores.items()
+            if own
+        ]
+
+    @property
+    def verdict(self) -> str:
+        """The answer in a sentence or two."""
+        base, *others = self.rows
+        best = max(others, key=lambda row: row.difference.mean)
+        count = len(base.scores)
+        gap = f"{best.title} is {_points(best.difference.mean)} {base.title} alone"
+        if count == 1:
+            return f"In this one run {gap}. More runs (--runs 5) tell how sure that is."
+        pvalue = best.difference.p
+        sure = pvalue is not None and pvalue * len(others) < _SIGNIFICANT
+        basis = f"({best.difference}; {count} splits, {len(others)} methods tried)"
+        if sure and best.difference.mean > 0:
+            return f"Yes: {gap} {basis}."
+        if sure:
+            return f"No: every method that is given labels is worse; at best, {gap} {basis}."
+        return f"Not clearly: at best, {gap}, which may be chance {basis}."
+
+    def plain(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        rows = [
+            {"method": row.method, "title": row.title, "test": row.scores, "seconds": row.seconds}
+            | {"difference": None if row.difference is None else asdict(row.difference)}
+            for row in self.rows
+        ]
+        facts = {"graph": self.graph, "backbone": self.backbone, "parameters": self.parameters, "guess": self.guess}
+        return facts | {"verdict": self.verdict, "rows": rows, "runs": [asdict(result) for result in self.results]}
+
+
+def title(method: str, backbone: str) -> str:
+    """A method as people write it: GCN, GCN + C&S, LI-GCN."""
+    name = {"jknet": "JKNet"}.get(backbone, backbone.upper())
+    return {BASE: "{}", "lignn": "LI-{}"}.get(method, _TITLES.get(method, "")).format(name)
+
+
+def _points(difference: float) -> str:
+    return f"{abs(difference):.1f} points {'above' if difference >= 0 else 'below'}"
+
+
+def compare(
+    source: Source,
+    parameters: Mapping[str, Any],
+    runs: int = 5,
+    jobs: int = 1,
+    methods: Sequence[str] = METHODS,
+    report: Callable[[Result], None] = lambda _: None,
+) -> Comparison:
+    """Run every method on `runs` splits of a graph."""
+    planned = plan(source, parameters, runs, methods)
+    graph = source.read()
+    seeds = sorted({run.parameters["seed"] for run in planned})
+    guess = None if graph.is_multilabel else mean(_most_frequent(graph, split_of(graph, seed)) for seed in seeds)
+    results = execute(planned, jobs, report)
+    facts = {
+        "name": graph.name,
+        "nodes": graph.num_nodes,
+        "edges": graph.num_edges,
+        "features": graph.num_features,
+        "classes": graph.num_classes,
+        "labelled": int(graph.labelled.sum()),
+    }
+    return Comparison(facts, parameters.get("backbone", "gcn"), parameters, tuple(results), guess)
+
+
+def _most_frequent(graph: Graph, split: Split) -> float:
+    label = graph.y[split.train & graph.labelled].mode().values
+    return 100 * float((graph.y[split.test & graph.labelled] == label).float().mean())

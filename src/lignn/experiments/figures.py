@@ -1,0 +1,143 @@
+"""Drawings of the paper's figures from plain numbers.
+
+Colours are Okabe and Ito's, which remain distinct without full colour vision; marks and dashes differ as well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import mean, stdev
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.figure import Figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C8C00")
+MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
+DASHES: tuple[object, ...] = ("-", (0, (4, 2)), (0, (1, 1.5)))
+
+Series = Mapping[float, Sequence[float]]
+"""Values of several runs by the place on the x axis."""
+
+
+def transitions(matrices: Mapping[str, Sequence[Sequence[float]]]) -> Figure:
+    """One matrix of shades a dataset, shares in percent."""
+    figure = Figure(figsize=(2.6 * len(matrices) + 0.8, 3.1), layout="constrained")
+    panels = figure.subplots(1, len(matrices), squeeze=False)[0]
+    for axes, (dataset, matrix) in zip(panels, matrices.items(), strict=True):
+        # one hue from light to dark is read by its lightness, also without colour vision
+        image = axes.imshow([[100 * share for share in row] for row in matrix], cmap="Blues", vmin=0, vmax=100)
+        for i, row in enumerate(matrix):
+            for j, share in enumerate(row):
+                colour = "white" if share > 0.5 else "black"
+                axes.text(j, i, f"{100 * share:.0f}", ha="center", va="center", color=colour, fontsize=7)
+        axes.set_xticks(range(len(matrix)))
+        axes.set_yticks(range(len(matrix)))
+        axes.set_title(dataset)
+        axes.set_xlabel("label j at the target")
+    panels[0].set_ylabel("label i at the source")
+    figure.colorbar(image, ax=list(panels), label="P(j | i, edge) (%)", shrink=0.8)
+    return figure
+
+
+def contraction(panels: Mapping[str, Mapping[str, Series]]) -> Figure:
+    """K̂ against the mask rate: a panel for each solve, a line for each dataset."""
+    figure = Figure(figsize=(4.6 * len(panels), 4.2), layout="constrained")
+    for axes, (solve, lines) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
+        for number, (dataset, series) in enumerate(lines.items()):
+            _line(axes, series, dataset, number)
+        axes.axhline(1, color="grey", linewidth=0.8, linestyle="--")
+        axes.set(title=f"{solve} solve", xlabel="mask rate β", ylabel="K̂ at the best epoch (mean ± std)")
+        axes.set_ylim(bottom=0)
+    _legend_below(figure, figure.axes[0])
+    return figure
+
+
+def lengths(lines: Mapping[str, Series]) -> Figure:
+    """Test score against the length of the chains; variants of a method share its colour."""
+    figure = Figure(figsize=(8.5, 6), layout="constrained")
+    axes = figure.add_subplot()
+    families = list(dict.fromkeys(family(row) for row in lines))
+    variants: dict[str, int] = {}
+    for row, series in lines.items():
+        own = family(row)
+        _line(axes, series, row, families.index(own), DASHES[variants.setdefault(own, 0) % len(DASHES)])
+        variants[own] += 1
+    axes.set(xlabel="length of the chains (nodes)", ylabel="test F1-micro (%), mean ± std", ylim=(0, 102))
+    _legend_below(figure, axes)
+    return figure
+
+
+def curves(lines: Mapping[str, Sequence[float]], best: Mapping[str, int], chance: float | None) -> Figure:
+    """Test score of every epoch, with a mark at the epoch that the validation score chose."""
+    figure = Figure(figsize=(8.5, 5.6), layout="constrained")
+    axes = figure.add_subplot()
+    for number, (row, values) in enumerate(lines.items()):
+        colour, mark = COLOURS[number % len(COLOURS)], MARKS[number % len(MARKS)]
+        chosen: Any = {"marker": mark, "markersize": 11 if mark == "*" else 8, "markevery": [best[row]]}
+        axes.plot(
+            range(1, len(values) + 1), values, color=colour, linewidth=1, markeredgecolor="white", **chosen, label=row
+        )
+    if chance is not None:
+        axes.axhline(chance, color="grey", linewidth=0.8, linestyle="--", label="random guess")
+    axes.set(xlabel="epoch", ylabel="test F1-micro (%)")
+    axes.set_ylim(bottom=0)
+    _legend_below(figure, axes)
+    return figure
+
+
+def accuracy(
+    rows: Sequence[str], cells: Mapping[str, Mapping[str, tuple[Sequence[float], tuple[float, float] | None]]]
+) -> Figure:
+    """A panel for each dataset: the runs' mean ± deviation of each of the rows, and the paper's beside it."""
+    columns = 2 if len(cells) == 4 else min(3, len(cells))
+    height = math.ceil(len(cells) / columns)
+    figure = Figure(figsize=(3.4 * columns + 1.2, (0.28 * len(rows) + 1) * height + 0.4), layout="constrained")
+    panels = figure.subplots(height, columns, squeeze=False, sharey=True)
+    for axes, (dataset, panel) in zip(panels.flat, cells.items(), strict=False):
+        for row, (values, published) in panel.items():
+            place = rows.index(row)
+            if values:
+                spread = stdev(values) if len(values) > 1 else 0.0
+                axes.errorbar(
+                    mean(values), place - 0.14, xerr=spread, fmt="o", color=COLOURS[0], capsize=2, label="here"
+                )
+            if published is not None:
+                axes.errorbar(
+                    published[0], place + 0.14, xerr=published[1], fmt="s", color=COLOURS[1], capsize=2, label="paper"
+                )
+        axes.set_title(dataset)
+        axes.set_xlabel("test F1-micro (%), mean ± std")
+        axes.grid(axis="x", linewidth=0.4)
+    panels[0, 0].set_yticks(range(len(rows)), rows)
+    panels[0, 0].invert_yaxis()
+    for spare in panels.flat[len(cells) :]:
+        spare.set_visible(False)
+    _legend_below(figure, *figure.axes[: len(cells)])
+    return figure
+
+
+def family(row: str) -> str:
+    """A row's name without its settings in parentheses."""
+    return row.partition(" (")[0]
+
+
+def _line(axes: Axes, series: Series, label: str, number: int, dash: object = "-") -> None:
+    places = sorted(series)
+    means = [mean(series[place]) for place in places]
+    spread = [stdev(series[place]) if len(series[place]) > 1 else 0.0 for place in places]
+    style: Any = {"color": COLOURS[number % len(COLOURS)], "marker": MARKS[number % len(MARKS)], "linestyle": dash}
+    axes.errorbar(places, means, spread, label=label, markersize=5, linewidth=1.3, capsize=2, elinewidth=0.7, **style)
+
+
+def _legend_below(figure: Figure, *panels: Axes) -> None:
+    """One legend outside of the axes, where it covers nothing."""
+    entries = {
+        label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    longest = max(map(len, entries))
+    columns = min(len(entries), 5, max(1, int(14 * figure.get_figwidth() / (longest + 7))))
+    figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=columns, frameon=False)

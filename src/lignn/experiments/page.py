@@ -1,0 +1,157 @@
+"""A report as a document: sections of text, tables and pictures, written as Markdown and as one HTML page."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lignn.atomic import whole_file
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMATS = ("png", "svg")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Header and rows of text; a newline in a cell starts a second, less important line."""
+
+    caption: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A drawing; `name` is that of its files, `caption` also what is read to those who cannot see it."""
+
+    name: str
+    caption: str
+    figure: Figure
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the report with its heading; text blocks are paragraphs."""
+
+    title: str
+    blocks: list[str | Table | Picture] = field(default_factory=list)
+
+
+def write(folder: Path, title: str, sections: Sequence[Section]) -> list[Path]:
+    """Write `report.md`, `report.html` and `figures/` into `folder`; the files."""
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
+    files = []
+    embedded: dict[str, str] = {}
+    for picture in (block for section in sections for block in section.blocks if isinstance(block, Picture)):
+        for ending in FORMATS:
+            content = _drawn(picture.figure, ending)
+            files.append(_put(folder / "figures" / f"{picture.name}.{ending}", content))
+            if ending == "svg":
+                embedded[picture.name] = base64.b64encode(content).decode()
+    files.append(_put(folder / "report.md", markdown(title, sections).encode()))
+    files.append(_put(folder / "report.html", html(title, sections, embedded).encode()))
+    return files
+
+
+def _put(file: Path, content: bytes) -> Path:
+    with whole_file(file) as temporary:
+        temporary.write_bytes(content)
+    return file
+
+
+def _drawn(figure: Figure, ending: str) -> bytes:
+    """The picture's file; the same records give the same bytes."""
+    import matplotlib
+
+    buffer = io.BytesIO()
+    metadata = {"Date": None} if ending == "svg" else {"Software": None}
+    with matplotlib.rc_context({"svg.hashsalt": "lignn"}):
+        figure.savefig(buffer, format=ending, dpi=150, metadata=metadata)
+    return buffer.getvalue()
+
+
+def markdown(title: str, sections: Sequence[Section]) -> str:
+    """The report as Markdown, with pictures by their relative path."""
+    lines = [f"# {title}"]
+    for section in sections:
+        lines.append(f"## {section.title}")
+        for block in section.blocks:
+            if isinstance(block, str):
+                lines.append(_plain(block))
+            elif isinstance(block, Picture):
+                lines.append(f"![{block.caption}](figures/{block.name}.png)\n\n{_plain(block.caption)}")
+            else:
+                lines.append(_markdown_table(block))
+    return "\n\n".join(lines) + "\n"
+
+
+def _plain(text: str) -> str:
+    """Text in which Markdown sees no markup: `IGNN*` twice in a line would be italics."""
+    return text.replace("*", "\\*").replace("|", "\\|")
+
+
+def _markdown_table(table: Table) -> str:
+    def row(cells: Sequence[str]) -> str:
+        return "| " + " | ".join(_plain(cell).replace("\n", "<br>") for cell in cells) + " |"
+
+    rule = "|" + "---|" * len(table.header)
+    return "\n".join([f"**{table.caption}**", "", row(table.header), rule, *(row(cells) for cells in table.rows)])
+
+
+def html(title: str, sections: Sequence[Section], embedded: dict[str, str]) -> str:
+    """The report as one page; `embedded` has the pictures as base64 SVG."""
+    parts = []
+    for number, section in enumerate(sections):
+        parts.append(f'<section id="s{number}"><h2>{escape(section.title)}</h2>')
+        parts += [_html_block(block, embedded) for block in section.blocks]
+        parts.append("</section>")
+    links = "".join(f'<a href="#s{i}">{escape(section.title)}</a>' for i, section in enumerate(sections))
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{_STYLE}</style></head>'
+        f"<body><h1>{escape(title)}</h1><nav>{links}</nav>\n" + "\n".join(parts) + "\n</body></html>\n"
+    )
+
+
+def _html_block(block: str | Table | Picture, embedded: dict[str, str]) -> str:
+    if isinstance(block, str):
+        return f"<p>{escape(block)}</p>"
+    if isinstance(block, Picture):
+        source = f"data:image/svg+xml;base64,{embedded[block.name]}"
+        caption = escape(block.caption)
+        return f'<figure><img alt="{caption}" src="{source}"><figcaption>{caption}</figcaption></figure>'
+    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in block.header)
+    body = "".join("<tr>" + "".join(_html_cell(i, cell) for i, cell in enumerate(row)) + "</tr>" for row in block.rows)
+    parts = f"<caption>{escape(block.caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+    return f'<div class="wide" tabindex="0"><table>{parts}</table></div>'
+
+
+def _html_cell(column: int, cell: str) -> str:
+    first, *others = cell.split("\n")
+    text = escape(first) + "".join(f"<small>{escape(line)}</small>" for line in others)
+    return f'<th scope="row">{text}</th>' if column == 0 else f"<td>{text}</td>"
+
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1b1f24; --paper: #ffffff; --soft: #57606a; --line: #d0d7de; --link: #0b57d0; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6edf3; --paper: #12161c; --soft: #9aa4af; --line: #333b45; --link: #8ab4f8; }
+}
+body { margin: 0 auto; padding: 1rem; max-width: 70rem; font: 1rem/1.5 system-ui, sans-serif; color: var(--ink);
+  background: var(--paper); }
+h1, h2 { line-height: 1.25; } h2 { margin-top: 2.5rem; border-bottom: 1px solid var(--line); }
+nav { display: flex; flex-wrap: wrap; gap: .3rem 1rem; } a { color: var(--link); }
+p, figcaption { max-width: 46rem; } figcaption, caption, small { color: var(--soft); }
+.wide { overflow-x: auto; margin: 1rem 0; } table { border-collapse: collapse; font-size: .9rem; }
+caption { text-align: left; padding: .3rem 0; } small { display: block; }
+th, td { padding: .3rem .6rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
+td { white-space: nowrap; font-variant-numeric: tabular-nums; }
+figure { margin: 1.5rem 0; } img { max-width: 100%; height: auto; background: #fff; border-radius: .4rem; }
+"""

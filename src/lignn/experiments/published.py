@@ -1,0 +1,39 @@
+"""The numbers that the paper reports, from one file."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib import resources
+from typing import Any
+
+
+@cache
+def _all() -> dict[str, Any]:
+    return tomllib.loads((resources.files("lignn.experiments") / "published.toml").read_text(encoding="utf-8"))
+
+
+def citation() -> str:
+    """Which paper it is."""
+    return _all()["citation"]["text"]
+
+
+def accuracy(study: str, row: str, dataset: str) -> tuple[float, float] | None:
+    """Mean and standard deviation of the test F1-micro in percent; None where the paper has none."""
+    values = _all()["accuracy"].get(study, {}).get(row, {}).get(dataset)
+    return None if values is None else (values[0], values[1])
+
+
+def chosen(study: str, row: str, dataset: str) -> dict[str, Any] | None:
+    """The hyper-parameters that the paper's search chose; None where it gives none."""
+    return _all()["search"].get(study, {}).get(row, {}).get(dataset)
+
+
+def claim(study: str) -> str | None:
+    """What the text says of a figure."""
+    return _all()["claims"].get(study)
+
+
+def chance(dataset: str) -> float | None:
+    """F1-micro of a random guess in percent."""
+    return _all()["chance"].get(dataset)

@@ -1,0 +1,119 @@
+"""The runner: what of a study is still to do, done and recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lignn.errors import DatasetError
+from lignn.experiments import records, workers
+from lignn.experiments.records import FAILED, OK, UNAVAILABLE, Record
+from lignn.experiments.study import Run, Study
+
+Report = Callable[[Record], None]
+"""Called with each new record."""
+
+
+@dataclass(frozen=True)
+class Agenda:
+    """A study's runs against the records that are there.
+
+    Attributes:
+        file: of the records.
+        todo: runs without a record.
+        done: records of planned runs, failed ones included.
+    """
+
+    file: Path
+    todo: list[Run]
+    done: list[Record]
+
+
+def agenda(
+    study: Study, folder: Path, runs: int | None = None, only: Sequence[str] = (), retry: bool = False
+) -> Agenda:
+    """What is done and what is to do; `retry` counts failed runs as to do."""
+    planned = study.plan(runs, only)
+    file = records.file_of(folder, study.name)
+    there = {record["id"]: record for record in records.read(file)}
+    if retry:
+        there = {identity: record for identity, record in there.items() if record["status"] != FAILED}
+    todo = [run for run in planned if run.config.identity not in there]
+    return Agenda(file, todo, [there[run.config.identity] for run in planned if run.config.identity in there])
+
+
+def execute(work: Agenda, jobs: int = 1, report: Report = lambda _: None) -> list[Record]:
+    """Do what is to do in `jobs` processes and append a record for each run; the new records.
+
+    Every run is a function of its config alone, so neither the order nor the number of processes shows in the results.
+    """
+    if not work.todo:
+        return []
+    records.repair(work.file)
+    common = records.provenance()
+    new: list[Record] = []
+
+    def keep(record: Record) -> None:
+        records.append(work.file, record)
+        new.append(record)
+        report(record)
+
+    absent = unavailable(run.config.dataset for run in work.todo)
+    noted = {record["id"] for record in records.read(work.file)}
+    for dataset in absent:
+        record = _unavailable(work.todo[0].study, dataset)
+        if record["id"] not in noted:
+            records.append(work.file, record)
+        new.append(record)
+        report(record)
+    present = [run for run in work.todo if run.config.dataset not in absent]
+    with closing(workers.each(_perform, present, jobs)) as results:
+        for run, result in results:
+            keep(_record(run, result) | common)
+    return new
+
+
+def unavailable(names: Iterable[str]) -> list[str]:
+    """Those of the datasets that are neither here nor to be downloaded."""
+    from lignn import datasets
+
+    absent = []
+    for name in dict.fromkeys(names):
+        try:
+            datasets.load(name)
+        except DatasetError:
+            absent.append(name)
+    return absent
+
+
+def _perform(run: Run) -> dict[str, Any]:
+    from lignn.experiments.run import perform  # in the worker, so that a plan needs no torch
+
+    return perform(run.config)
+
+
+def _unavailable(study: str, dataset: str) -> Record:
+    return {"id": f"{study}/{dataset}", "study": study, "dataset": dataset, "status": UNAVAILABLE}
+
+
+def _record(run: Run, result: Any) -> Record:
+    config = run.config
+    outcome = (
+        {"status": FAILED, "reason": str(result)} if isinstance(result, workers.Failure) else {"status": OK, **result}
+    )
+    return {
+        "id": config.identity,
+        "study": run.study,
+        "row": run.row,
+        "against": run.against,
+        "dataset": config.dataset,
+        "method": config.method.get("name"),
+        "backbone": config.backbone.get("name"),
+        "split": config.split.get("number"),
+        "seed": config.seed,
+        **outcome,
+        "config": config.plain(),
+    }

@@ -1,0 +1,52 @@
+"""A graph by the words of a command line: the name of a dataset, a folder of tables, or an `.npz` file."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from lignn import datasets
+from lignn.datasets import catalogue
+from lignn.errors import DatasetError
+from lignn.graph import Graph
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a graph comes from; small, so that worker processes can be told.
+
+    Attributes:
+        name: a dataset, a folder or an `.npz` file; a folder called like a dataset is written `./name`.
+        undirected: join the reverse of every edge.
+    """
+
+    name: str
+    undirected: bool = False
+
+    @property
+    def is_path(self) -> bool:
+        """Whether `name` is a place in the file system, not a dataset."""
+        try:
+            catalogue.find(self.name)
+        except DatasetError as unknown:
+            if _looks_like_path(self.name) or Path(self.name).exists():
+                return True
+            raise DatasetError(f"{self.name}: no such folder or file, and no such dataset: {unknown}") from unknown
+        return False
+
+    def read(self) -> Graph:
+        """The graph; the last one is remembered."""
+        return _read(self)
+
+
+@lru_cache(maxsize=1)
+def _read(source: Source) -> Graph:
+    graph = Graph.read(source.name) if source.is_path else datasets.load(source.name)
+    return graph.to_undirected() if source.undirected else graph
+
+
+def _looks_like_path(name: str) -> bool:
+    """Whether `name` has a form that no dataset's name has."""
+    return name.endswith(".npz") or name in (".", "..") or any(sign in name for sign in (os.sep, os.altsep) if sign)

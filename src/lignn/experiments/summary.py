@@ -1,0 +1,69 @@
+"""Means, deviations and paired differences of records."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from statistics import mean, stdev
+from typing import TypeVar
+
+from lignn.experiments.records import OK, Record
+
+Key = TypeVar("Key", bound=Hashable)
+"""What pairs runs, such as split and seed."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Of paired runs.
+
+    Attributes:
+        mean: of the differences.
+        low, high: 95 % confidence interval of the mean (Student's t); None for a single pair.
+        p: of the paired t-test; None for a single pair, or where all differences are equal.
+        count: pairs.
+    """
+
+    mean: float
+    low: float | None
+    high: float | None
+    p: float | None
+    count: int
+
+    def __str__(self) -> str:
+        interval = "" if self.low is None else f" [{self.low:+.2f}, {self.high:+.2f}]"
+        test = "" if self.p is None else f", p {self.p:.3f}" if self.p >= 0.001 else ", p < 0.001"
+        return f"{self.mean:+.2f}{interval}{test}"
+
+
+def paired(ours: Mapping[Key, float], base: Mapping[Key, float]) -> Difference | None:
+    """`ours - base` over the runs that both have; None if there are none."""
+    differences = [ours[key] - base[key] for key in ours if key in base]
+    if not differences:
+        return None
+    centre, count = mean(differences), len(differences)
+    if count == 1:
+        return Difference(centre, None, None, None, count)
+    if len(set(differences)) == 1:
+        return Difference(centre, centre, centre, None, count)
+    from scipy.stats import ttest_1samp
+
+    test = ttest_1samp(differences, 0.0)
+    interval = test.confidence_interval(0.95)
+    return Difference(centre, float(interval.low), float(interval.high), float(test.pvalue), count)
+
+
+def mean_and_deviation(values: Iterable[float]) -> str:
+    """`mean ± sample standard deviation`, without the latter for a single value."""
+    numbers = list(values)
+    return f"{mean(numbers):.2f}" + (f" ± {stdev(numbers):.2f}" if len(numbers) > 1 else "")
+
+
+def scores(records: Iterable[Record], part: str = "test") -> dict[tuple[str, str], dict[Hashable, float]]:
+    """Scores in percent by row and dataset, and there by split and seed."""
+    cells: dict[tuple[str, str], dict[Hashable, float]] = {}
+    for record in records:
+        if record["status"] == OK and "scores" in record:
+            cell = cells.setdefault((record["row"], record["dataset"]), {})
+            cell[record["split"], record["seed"]] = 100 * record["scores"][part]
+    return cells

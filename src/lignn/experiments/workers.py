@@ -1,0 +1,110 @@
+"""Worker processes with one thread each; a worker that dies costs its task and nothing else."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import traceback
+from collections.abc import Callable, Generator, Iterable
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, Generic, TypeVar
+
+from lignn.errors import LignnError
+
+Task = TypeVar("Task")
+
+
+class Failure(str):
+    """Why a task has no result, in one line."""
+
+    __slots__ = ()
+
+
+class _Worker(Generic[Task]):
+    def __init__(self, function: Callable[[Task], Any]) -> None:
+        # spawn: a forked child would inherit torch's threads in an unknown state
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self.process: BaseProcess = context.Process(target=_serve, args=(theirs, function), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.task: Task | None = None
+
+    def give(self, task: Task) -> None:
+        self.task = task
+        self.connection.send(task)
+
+    def collect(self) -> tuple[Task, Any]:
+        """The task, with what the worker sent or how it ended."""
+        assert self.task is not None
+        task, self.task = self.task, None
+        try:
+            return task, self.connection.recv()
+        except (EOFError, ConnectionResetError):
+            self.process.join()
+            return task, Failure(f"the worker process ended with exit code {self.process.exitcode}")
+
+    @property
+    def alive(self) -> bool:
+        return self.process.is_alive()
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.join()
+        self.connection.close()
+
+
+def each(function: Callable[[Task], Any], tasks: Iterable[Task], jobs: int) -> Generator[tuple[Task, Any], None, None]:
+    """`(task, function(task))` as they are done, or `(task, Failure)`, from `jobs` processes with one thread each.
+
+    Leaving the iteration early (an exception, Ctrl-C) ends the processes.
+    """
+    waiting = list(reversed(list(tasks)))
+    workers = [_Worker(function) for _ in range(min(jobs, len(waiting)))]
+    try:
+        for worker in workers:
+            worker.give(waiting.pop())
+        while busy := {worker.connection: worker for worker in workers if worker.task is not None}:
+            for ready in wait(list(busy)):
+                worker = busy[ready]  # type: ignore[index]
+                yield worker.collect()
+                if waiting:
+                    if not worker.alive:
+                        workers[workers.index(worker)] = worker = _Worker(function)
+                    worker.give(waiting.pop())
+    finally:
+        for worker in workers:
+            worker.stop()
+
+
+def _serve(connection: Connection, function: Callable[[Any], Any]) -> None:
+    """The life of a worker: tasks in, results out, until the other end closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
+    import torch
+
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    torch.set_num_threads(1)
+    while True:
+        try:
+            task = connection.recv()
+        except EOFError:
+            return
+        try:
+            result = function(task)
+        except LignnError as error:
+            result = Failure(str(error))
+        except Exception as error:  # a bug in one run must not end the study; the record says where it was
+            at = traceback.extract_tb(error.__traceback__)[-1]
+            result = Failure(f"{type(error).__name__}: {error} ({at.filename.rpartition('/')[2]}, line {at.lineno})")
+        connection.send(result)
+
+
+def _end_with_parent() -> None:
+    """A killed parent cannot end its workers; nobody would take their results."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
