@@ -21,8 +21,7 @@ def gcn(graph, seed=1, **options):
     """A GCN with label inputs whose map is non-trivial and contracts."""
     c = graph.num_classes
     generator = torch.Generator().manual_seed(seed)
-    backbone = GCN(graph.num_features, c, label_inputs=c, hidden=8, generator=generator, **options).double()
-    return backbone
+    return GCN(graph.num_features, c, label_inputs=c, hidden=8, generator=generator, **options).double()
 
 
 def built(name, graph, seed=1, **options):
@@ -36,12 +35,12 @@ def built(name, graph, seed=1, **options):
 def patchwork(seed=0, **options):
     """A graph in pieces, its known nodes, and the nodes that a known label reaches.
 
-    Nodes 0-13 are connected and half known, 14-18 are a ring without a known label, 19 and 20 have no edge, 20 is known.
+    Nodes 0-13 are connected and half known, 14-18 are a ring without a known label, 19 and 20 are alone, 20 known.
     """
     core = random_graph(n=14, seed=seed, **options)
     ring = torch.stack([torch.arange(14, 19), torch.arange(14, 19).roll(1)])
     edges = torch.cat([core.edge_index, ring, ring.flip(0)], 1)
-    weight = None if core.edge_weight is None else torch.cat([core.edge_weight, core.edge_weight[:10]])
+    weight = None if core.edge_weight is None else torch.cat([core.edge_weight, core.edge_weight[:5].repeat(2)])
     more = random_graph(n=7, seed=seed + 1, **options)
     x, y = torch.cat([core.x, more.x]), torch.cat([core.y, more.y])
     known = torch.tensor([True, True, True, False, False, True, False, True, False, False, True] + [False] * 9 + [True])

@@ -1,13 +1,14 @@
-"""LI-GNN, Label Input and Label Reuse: states against plain loops, gradients against formulas and finite differences."""
+"""LI-GNN, Label Input and Label Reuse: states against plain loops, gradients against finite differences."""
 
 import pytest
 import torch
 
-from lignn.equilibrium import Implicit, LastStep, Status, Unrolled
+from lignn.equilibrium import Implicit, LastStep, Status, Unrolled, wellposed
 from lignn.equilibrium.solvers import Anderson, Broyden, Picard
 from lignn.errors import ConfigError
-from lignn.methods import LIGNN, LabelInput, LabelReuse
+from lignn.methods import LIGNN, LabelInput, LabelReuse, Problem
 from tests.methods.small import TIGHT, directional_error, gcn, gradients, small_problem
+from tests.problems import half_split, random_graph
 
 EXACT = Implicit("exact", TIGHT)
 PAPER = Implicit("paper", TIGHT)
@@ -150,7 +151,7 @@ def test_adaptive_mask_rate_follows_the_backward_contraction():
     contraction = method.solution.adjoints[-1].contraction
     method.after_update()
     assert method.rate == min(max(contraction - 0.1, 0.1), 0.9)
-    assert method.solver.growth == 1.1
+    assert (method.solver.growth, method.gradient.solver.growth) == (None, 1.1)
 
 
 def test_settings_of_the_paper():
@@ -196,6 +197,42 @@ def test_a_map_without_equilibrium_is_recorded_not_raised(monkeypatch):
     assert account["forward"]["status"] == "budget used up"
     assert account["forward"]["contraction"] >= 1
     assert account["backward"]["status"] == "converged"
+
+
+@pytest.mark.parametrize("scale", [1, 2, 3])
+@pytest.mark.parametrize("options", [{}, {"directed": True}, {"multilabel": True}])
+def test_spectral_radius_at_the_equilibrium_against_dense_eigenvalues(options, scale):
+    """30 nodes × 3 classes: Arnoldi's method on vector-Jacobian products, not the dense path for small states."""
+    graph, _, problem = small_problem(9, **options)
+    method = LIGNN(gcn(graph), 0.4, False, TIGHT).eval()
+    with torch.no_grad():
+        for weight in method.parameters():
+            weight *= scale
+    solution = method.equilibrium(problem)
+    fn = method.inference_map(problem)
+    dense = torch.autograd.functional.jacobian(fn, solution.value).reshape(90, 90)
+    expected = torch.linalg.eigvals(dense).abs().max().item()
+    assert wellposed.spectral_radius(fn, solution.value, tol=1e-8) == pytest.approx(expected, rel=1e-5)
+    assert expected < 1
+    assert solution.ok
+
+
+def test_the_spectral_bound_of_theorem_1_holds_for_a_one_hop_backbone():
+    """`‖W_z‖₂ ‖Ã‖₂ / 2` bounds the measured K̂ of the forward solve."""
+    graph, _, problem = small_problem(9)
+    backbone = gcn(graph, num_layers=1)
+    method = LIGNN(backbone, 0.4, False, TIGHT).eval()
+    *_, spectral = wellposed.theorem1(backbone.convs[0].lin.weight[:, :3].detach(), 30)
+    assert spectral.holds
+    assert 0 < method.equilibrium(problem).contraction <= spectral.value / spectral.limit
+
+
+def test_a_warm_start_of_another_size_starts_cold():
+    graph, _, problem = small_problem()
+    method = LIGNN(gcn(graph), 0.4, False, TIGHT, warm_start=True).eval()
+    method.predict(problem)
+    fewer = Problem.of(random_graph(n=20, seed=1), half_split(20).train, torch.float64)
+    assert method.predict(fewer).probabilities.shape == (20, 3)
 
 
 @pytest.mark.parametrize("rate", [0, 1.0, 1, "adaptative", None, -0.1])

@@ -1,16 +1,16 @@
 """What a label may reach, and what not: labels are flipped, and any change is looked for, to the bit."""
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import pytest
 import torch
 
 from lignn.equilibrium import Implicit, LastStep
 from lignn.equilibrium.solvers import Picard
-from lignn.methods import LIGNN, LabelInput, LabelReuse, Network, Problem
-from lignn.methods.presets import LabelInputted
+from lignn.methods import LIGNN, LabelInput, LabelInputted, LabelReuse, LaE, Problem
 from lignn.training import Settings, scorer, train
-from tests.methods.small import gcn
+from tests.methods.small import built, gcn
 from tests.problems import half_split, random_graph
 
 SOLVER = Picard(tol=1e-10, max_steps=200)
@@ -23,7 +23,13 @@ METHODS = {
     "label input": lambda g: LabelInput(gcn(g), 0.4),
     "label reuse": lambda g: LabelReuse(gcn(g), 0.4, 2),
     "label reuse corrected": lambda g: LabelReuse(gcn(g), 0.4, 2, corrected=True),
-    "network": lambda g: Network(type(gcn(g))(g.num_features, g.num_classes, hidden=8).double()),
+    "lae": lambda g: LaE(gcn(g), 0.4),
+    "lae feature mask": lambda g: LaE(gcn(g), 0.4, feature_mask=0.5),
+    **{name: partial(built, name) for name in ("backbone", "reslpa", "threeference", "ignn", "eignn")},
+}
+SECOND_STAGE = {
+    "correct and smooth": partial(built, "correct_and_smooth"),
+    "correct and smooth over lignn": partial(built, "correct_and_smooth", base="lignn"),
 }
 
 
@@ -62,13 +68,14 @@ def same(a, b):
     )
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", [*METHODS, *SECOND_STAGE])
 @pytest.mark.parametrize("inductive", [False, True])
 def test_test_labels_influence_nothing(name, inductive):
     graph = random_graph(n=30, seed=2)
     split = half_split(30, 2)
-    before, history = run(graph, split, METHODS[name], inductive)
-    after, history_after = run(flipped(graph, split.test), split, METHODS[name], inductive)
+    make = (METHODS | SECOND_STAGE)[name]
+    before, history = run(graph, split, make, inductive)
+    after, history_after = run(flipped(graph, split.test), split, make, inductive)
     assert same(before, after)
     assert history.best == history_after.best
     untold = ("test", "seconds")
@@ -76,15 +83,27 @@ def test_test_labels_influence_nothing(name, inductive):
         assert {k: v for k, v in a.items() if k not in untold} == {k: v for k, v in b.items() if k not in untold}
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", [*METHODS, *SECOND_STAGE])
 def test_validation_labels_only_choose_the_epoch(name):
+    """And the steps of C&S: all of the eight epochs are the same."""
     graph = random_graph(n=30, seed=2)
     split = half_split(30, 2)
-    before, history = run(graph, split, METHODS[name], inductive=True)
-    after, history_after = run(flipped(graph, split.val), split, METHODS[name], inductive=True)
-    assert same(before, after)
+    make = (METHODS | SECOND_STAGE)[name]
+    before, history = run(graph, split, make, inductive=True)
+    after, history_after = run(flipped(graph, split.val), split, make, inductive=True)
+    assert same(before[:8], after[:8])
     assert [e["val"] for e in history.epochs] != [e["val"] for e in history_after.epochs]
     assert history.best == max(range(8), key=lambda i: (history.epochs[i]["val"], -i))
+
+
+def test_label_propagation_sees_known_labels_only():
+    graph = random_graph(n=30, seed=2)
+    split = half_split(30, 2)
+    versions = (graph, flipped(graph, split.held_out), flipped(graph, split.train))
+    lpa = (built("lpa", g).predict(Problem.of(g, split.train, torch.float64)).probabilities for g in versions)
+    first, held_out, train_labels = lpa
+    assert torch.equal(first, held_out)
+    assert not torch.equal(first, train_labels)
 
 
 def test_training_labels_do_have_an_influence():
@@ -130,12 +149,12 @@ def own_label_reaches_own_prediction(make, fixed_state=False):
     return not torch.equal(*outputs)
 
 
-@pytest.mark.parametrize("name", ["lignn forward mask", "label input", "label reuse"])
+@pytest.mark.parametrize("name", ["lignn forward mask", "label input", "label reuse", "reslpa"])
 def test_own_label_never_reaches_own_prediction(name):
     assert not own_label_reaches_own_prediction(METHODS[name])
 
 
-@pytest.mark.parametrize("name", ["lignn", "label reuse corrected", "lignn exact"])
+@pytest.mark.parametrize("name", ["lignn", "label reuse corrected", "lignn exact", "lae", "lae feature mask"])
 def test_the_indirect_path_exists_only_through_the_solved_state(name):
     """Algorithm 1 without forward mask: neighbours' solved predictions have seen the label; the taped step has not."""
     assert own_label_reaches_own_prediction(METHODS[name])

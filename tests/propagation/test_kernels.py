@@ -18,7 +18,7 @@ import numba, numpy as np, scipy.sparse as sp, torch
 from concurrent.futures import ThreadPoolExecutor
 from lignn.propagation import SparseMatrix
 
-matrix = SparseMatrix.from_scipy(sp.random_array((3000, 3000), density=0.01, rng=np.random.default_rng(0)))
+matrix = SparseMatrix.from_scipy(sp.random_array((3000, 3000), density=0.03, rng=np.random.default_rng(0)))
 x = torch.rand(3000, 64, dtype=torch.float64)
 with ThreadPoolExecutor(4) as pool:
     results = list(pool.map(lambda _: matrix @ x, range(40)))
@@ -38,8 +38,8 @@ def threads():
 
 @pytest.fixture
 def large():
-    """A product large enough for several threads, with a hub that holds a third of the entries."""
-    matrix = sp.random_array((2000, 2000), density=0.01, rng=np.random.default_rng(0), format="lil")
+    """A product large enough for several threads, with a hub."""
+    matrix = sp.random_array((2000, 2000), density=0.04, rng=np.random.default_rng(0), format="lil")
     matrix[11, :] = matrix[:, 11] = 1
     dense = torch.rand(2000, 70, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     return SparseMatrix.from_scipy(matrix), dense
@@ -56,10 +56,12 @@ def test_number_of_threads_changes_no_bit(large, threads):
     torch.testing.assert_close(results[0], torch.from_numpy(matrix.to_scipy() @ dense.numpy()))
 
 
-def test_prefetching_changes_no_bit(large, monkeypatch):
+@pytest.mark.parametrize("setting", ["PREFETCH_ABOVE", "HUGE_PAGES_ABOVE"])
+def test_prefetching_and_huge_pages_change_no_bit(setting, large, monkeypatch):
     matrix, dense = large
+    monkeypatch.setattr(kernels, setting, 1 << 60)
     plain = matrix @ dense
-    monkeypatch.setattr(kernels, "PREFETCH_ABOVE", 0)
+    monkeypatch.setattr(kernels, setting, 0)
     assert torch.equal(matrix @ dense, plain)
 
 

@@ -147,7 +147,8 @@ class LabelInputted(Method):
 
             start, solver = self._start(problem)
             out, self.solution = self.gradient.join(solved, taped, start, solver, throw=False)
-        self._trained = problem
+        if self.reuse_evaluation:
+            self._trained = problem
         if self.warm_start:
             self._states["training"] = self.solution.value
         return self.step.loss(labels.known, out, labels.supervised)
@@ -190,7 +191,7 @@ class LabelInputted(Method):
 
     def second_stage(self, problem: Problem, score: Score) -> None:  # noqa: ARG002
         """Training is over: predictions start from zero, whatever state it has left."""
-        self._states, self._evaluated, self._resumed = {}, None, False
+        self._states, self._trained, self._evaluated, self._resumed = {}, None, None, False
 
     def account(self) -> dict[str, Any]:
         """Mask rate, forward and backward solve of the last epoch."""
@@ -201,7 +202,7 @@ class LabelInputted(Method):
 
     def extra_state(self) -> dict[str, Any]:
         """The mask rate, the states that warm starts begin with, and whether the next epoch reuses the last one."""
-        reusable = self.reuse_evaluation and self._evaluated is not None and self._evaluated is self._trained
+        reusable = self._trained is not None and self._trained is self._evaluated
         return {"rate": self.rate, "reusable": reusable, **self._states}
 
     def load_extra_state(self, state: dict[str, Any]) -> None:
