@@ -8,7 +8,9 @@ BIN := .venv/bin
 .PHONY: demo test lint format bench clean
 
 demo: .venv/installed
-	$(BIN)/lignn datasets info weekday --plot weekday.png
+	mkdir -p demo
+	$(BIN)/lignn compare weekday --preset paper --mask-rate adaptive --max-steps 100 --max-epochs 150 --runs 1 --jobs 2 \
+		-o demo/weekday.html
 
 test: lint
 	$(BIN)/python -m pytest --cov --cov-report=term $(PYTEST_ARGS)

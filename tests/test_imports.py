@@ -69,7 +69,10 @@ def test_import_needs_neither_pyg_nor_numba(code):
     assert not modules_after(code) & {"torch_geometric", "numba"}
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["datasets", "--help"], ["bench", "--help"]])
+VERBS = ["fit", "predict", "compare", "diagnose", "tune", "reproduce", "report", "datasets", "bench"]
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], *([verb, "--help"] for verb in VERBS)])
 def test_help_needs_no_heavy_module(arguments):
     code = f"""
 sys.argv = ["lignn", *{arguments!r}]

@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from lignn import backbones, datasets, errors, methods
+    from lignn.classifier import NodeClassifier, TabularClassifier, load
     from lignn.equilibrium import fixed_point, solvers
     from lignn.graph import Graph, Split, measures, splits
     from lignn.propagation import Adjacency
@@ -17,11 +18,14 @@ if TYPE_CHECKING:
 _HOMES = {
     "Adjacency": "lignn.propagation",
     "Graph": "lignn.graph",
+    "NodeClassifier": "lignn.classifier",
     "Split": "lignn.graph",
+    "TabularClassifier": "lignn.classifier",
     "backbones": "lignn",
     "datasets": "lignn",
     "errors": "lignn",
     "fixed_point": "lignn.equilibrium",
+    "load": "lignn.classifier",
     "measures": "lignn.graph",
     "methods": "lignn",
     "solvers": "lignn.equilibrium",
@@ -31,11 +35,14 @@ _HOMES = {
 __all__ = [
     "Adjacency",
     "Graph",
+    "NodeClassifier",
     "Split",
+    "TabularClassifier",
     "backbones",
     "datasets",
     "errors",
     "fixed_point",
+    "load",
     "measures",
     "methods",
     "solvers",

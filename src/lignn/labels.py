@@ -16,7 +16,6 @@ from torch.nn import functional
 from lignn.errors import ConfigError, InputError
 from lignn.graph import Graph
 
-
 _FEW_CLASSES = 16
 
 

@@ -65,7 +65,7 @@ def test_picard_contraction_follows_the_paper():
         ((states[i + 1] - states[i]).norm() / (states[i] - states[i - 1]).norm()).item()
         for i in range(1, len(states) - 1)
     ]
-    solution = solve(lambda z: j @ z, states[0], Picard(tol=0, max_steps=6))
+    solution = solve(lambda z: j @ z, states[0], Picard(tol=1e-300, max_steps=6), throw=False)
     assert solution.contraction == pytest.approx(max(ratios), rel=1e-12)
 
 
@@ -74,6 +74,9 @@ def test_a_fixed_number_of_steps_is_not_a_failure():
     assert solution.ok
     assert solution.status is Status.BUDGET
     assert solution.value.tolist() == [4, 4, 4]
+    assert (solution.steps, solution.residual) == (4, pytest.approx(1))
+    broken = solve(lambda z: z / 0 if z[0] > 2 else z + 1, torch.ones(3), Picard(tol=0, max_steps=9), throw=False)
+    assert broken.status is Status.NON_FINITE
     assert solve(lambda z: z + 1, torch.zeros(3), Picard(tol=0, max_steps=0)).value.tolist() == [0, 0, 0]
 
 

@@ -5,6 +5,16 @@ from lignn.classifier.certificate import Certificate
 from lignn.classifier.decision import Decision
 from lignn.classifier.explain import Explanation
 from lignn.classifier.node import NodeClassifier, load
+from lignn.classifier.tabular import TabularClassifier
 from lignn.classifier.update import Update
 
-__all__ = ["Calibration", "Certificate", "Decision", "Explanation", "NodeClassifier", "Update", "load"]
+__all__ = [
+    "Calibration",
+    "Certificate",
+    "Decision",
+    "Explanation",
+    "NodeClassifier",
+    "TabularClassifier",
+    "Update",
+    "load",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -49,15 +50,14 @@ def calibrate(probabilities: Tensor, truth: Tensor) -> Calibration | None:
     """
     if len(truth) < FEWEST:
         return None
-    probabilities = probabilities.double()
-    best = minimize_scalar(
-        lambda log_t: _surprise(at_temperature(probabilities, float(torch.tensor(log_t).exp()), truth.ndim == 2), truth),
-        bounds=_RANGE,
-        method="bounded",
-    )
-    temperature = float(torch.tensor(best.x).exp())
-    after = at_temperature(probabilities, temperature, truth.ndim == 2)
-    return Calibration(temperature, len(truth), calibration_error(probabilities, truth), calibration_error(after, truth))
+    before = probabilities.double()
+
+    def at(log_temperature: float) -> Tensor:
+        return at_temperature(before, math.exp(log_temperature), truth.ndim == 2)
+
+    best = float(minimize_scalar(lambda t: _surprise(at(t), truth), bounds=_RANGE, method="bounded").x)
+    errors = (calibration_error(before, truth), calibration_error(at(best), truth))
+    return Calibration(math.exp(best), len(truth), *errors)
 
 
 def at_temperature(probabilities: Tensor, temperature: float, multilabel: bool) -> Tensor:

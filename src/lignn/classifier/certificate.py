@@ -30,7 +30,8 @@ class Certificate:
         residual: its last change, in the solver's norm.
         tol: what was asked for.
         contraction: `K̂`, the largest ratio of two successive changes.
-        spectral_radius: of the map's Jacobian at the equilibrium; None if it was not found.
+        spectral_radius: of the map's Jacobian at the equilibrium; None if it was not found, or for methods whose state
+            is not labels.
         bounds: Theorem 1 in its three readings, where it applies (one-hop backbones).
         unique: "yes" where that is proved (a bound holds, a linear map whose spectral radius is below 1, IGNN, EIGNN),
             "no" where plain iteration is not even drawn to it (spectral radius at least 1), else "unknown".
@@ -55,13 +56,13 @@ class Certificate:
 
     @property
     def error(self) -> float:
-        """How far the state may be from the equilibrium, in the solver's norm: `residual K̂ / (1 - K̂)`."""
-        return self.residual * self.contraction / (1 - self.contraction) if self.contraction < 1 else float("inf")
+        """How far the state may be from the equilibrium, in the solver's norm: `residual / (1 - K̂)`."""
+        return self.residual / (1 - self.contraction) if self.contraction < 1 else float("inf")
 
     def __str__(self) -> str:
         if not self.solved:
             return "This method predicts in a fixed number of passes: there is no equilibrium to certify."
-        radius = "not found" if self.spectral_radius is None else f"{self.spectral_radius:.3f}"
+        radius = "not computed" if self.spectral_radius is None else f"{self.spectral_radius:.3f}"
         lines = [
             f"The last solve: {self.message}.",
             f"Spectral radius of the Jacobian at the equilibrium: {radius}; "

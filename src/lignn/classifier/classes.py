@@ -39,7 +39,7 @@ class Classes:
     def number(self, label: Any) -> int:
         """The class that a person means: its number, or its name."""
         if isinstance(label, Integral) and not isinstance(label, bool):
-            if 0 <= label < len(self):
+            if int(label) in range(len(self)):
                 return int(label)
             raise InputError(f"class {label} is outside of 0 … {len(self) - 1}")
         if str(label) in self.names:
@@ -97,7 +97,7 @@ class Classes:
 def node_number(graph: Graph, node: Any) -> int:
     """The node that a person means: its id (a text), or its number."""
     if isinstance(node, Integral) and not isinstance(node, bool):
-        if 0 <= node < graph.num_nodes:
+        if int(node) in range(graph.num_nodes):
             return int(node)
         raise InputError(f"node {node} is outside of 0 … {graph.num_nodes - 1}")
     if graph.node_ids is None:

@@ -54,8 +54,8 @@ class Decision:
 
     def __getitem__(self, nodes: np.ndarray | slice) -> Decision:
         """The rows of some nodes."""
-        rows = (self.node_ids, self.labels, self.names, self.confidence, self.evidence, self.known, self.probabilities)
-        return Decision(*(part[nodes] for part in rows), self.class_names)
+        rows = {name: part[nodes] for name, part in vars(self).items() if name != "class_names"}
+        return Decision(**rows, class_names=self.class_names)
 
     def __len__(self) -> int:
         return len(self.labels)

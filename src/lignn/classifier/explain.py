@@ -15,24 +15,27 @@ from lignn.errors import InputError
 from lignn.graph import Graph
 from lignn.methods import LabelInputted
 
-_ADJOINT = Anderson(tol=1e-6, max_steps=300, norm="relative")
+_ROUNDINGS = 10
+"""Units of rounding to which the adjoint is solved."""
 
 
 @dataclass(frozen=True)
 class Contribution:
-    """The share of one known label in a prediction.
+    """What one known label does for a prediction.
 
     Attributes:
         node: whose label it is.
         id: the node's name.
         label: the known class, for multi-label tasks the classes joined by `|`.
-        value: how much it adds to the predicted class's state.
+        gain: how much knowing the label adds to the predicted class's state, compared with having to predict it.
+        share: how much of that state comes from the label, compared with a node about which nothing is said.
     """
 
     node: int
     id: str
     label: str
-    value: float
+    gain: float
+    share: float
 
 
 @dataclass(frozen=True)
@@ -43,19 +46,22 @@ class Explanation:
         node: explained.
         label: the predicted class.
         state: its value `Ŷ_ik` at the equilibrium: a probability, not calibrated, or a propagated score.
-        total: what all known labels together add; the rest comes from features, and from what is not linear.
-        contributions: the largest, by absolute value.
+        from_labels: the shares of all known labels together; the rest comes from features, and from what is not linear.
+        contributions: of the labels with the largest gains, by absolute value.
     """
 
     node: int
     label: str
     state: float
-    total: float
+    from_labels: float
     contributions: tuple[Contribution, ...]
 
     def __str__(self) -> str:
-        lines = [f"node {self.node}: {self.label!r} at {self.state:.3f}, {self.total:+.3f} of it from known labels"]
-        return "\n".join([*lines, *(f"  {c.value:+.4f}  {c.label!r} at {c.id}" for c in self.contributions)])
+        lines = [
+            f"node {self.node}: {self.label!r} at {self.state:.3f}, {self.from_labels:+.3f} of it from known labels"
+        ]
+        found = (f"  {c.gain:+.4f} by {c.label!r} at {c.id}, its share {c.share:+.4f}" for c in self.contributions)
+        return "\n".join([*lines, *found])
 
 
 def label_gradient(live: Live, node: int, number: int) -> Tensor:
@@ -75,7 +81,9 @@ def label_gradient(live: Live, node: int, number: int) -> Tensor:
     solver = live.method.inference
     with torch.enable_grad():
         if live.iterates:
-            state = fixed_point(step, live.solution.value, solver, gradient=Implicit(solver=_ADJOINT), throw=False).value
+            tol = _ROUNDINGS * torch.finfo(onehot.dtype).eps
+            gradient = Implicit(solver=Anderson(tol=tol, max_steps=300, norm="relative"))
+            state = fixed_point(step, live.solution.value, solver, gradient=gradient, throw=False).value
         else:
             state = torch.zeros_like(onehot)
             for _ in range(solver.max_steps):
@@ -83,33 +91,36 @@ def label_gradient(live: Live, node: int, number: int) -> Tensor:
         return torch.autograd.grad(state[node, number], onehot)[0]
 
 
-def contributions(live: Live, node: int, number: int) -> Tensor:
-    """`⟨∂Ŷ_ik / ∂Y_j, Y_j⟩` of every node j, zero for unknown ones.
+def gains_and_shares(live: Live, node: int, number: int) -> tuple[Tensor, Tensor]:
+    """`⟨G_j, Y_j - Ŷ_j⟩` and `⟨G_j, Y_j⟩` of every node j, `G_j = ∂Ŷ_ik / ∂Y_j`; zero for unknown ones.
 
-    Where the step is linear (label propagation) this is exactly what the state loses when row j of `M_t Y` is set to
-    zero with node j still clamped, and without a residual they sum to the state. Elsewhere it is the first order of
-    that change.
+    Where the step is linear (label propagation) they are exactly what the state loses when row j of `M_t Y`, with node
+    j still clamped, becomes the node's own prediction (gain) or zero (share), and without a residual the shares sum to
+    the state. Elsewhere they are the first order of that. The gain is also the first order of what is lost when the
+    label is withdrawn and node j is predicted like any other.
     """
-    return (label_gradient(live, node, number) * live.problem.labels.onehot).sum(1)
+    gradient, labels = label_gradient(live, node, number), live.problem.labels
+    assert live.solution is not None
+    rows = labels.mask[:, None] * gradient
+    return (rows * (labels.onehot - live.solution.value)).sum(1), (rows * labels.onehot).sum(1)
 
 
 def explain(live: Live, graph: Graph, classes: Classes, node: int, k: int) -> Explanation:
-    """The `k` known labels that count most for the prediction at `node`."""
+    """The `k` known labels that gain most for the prediction at `node`."""
     if k < 1:
         raise InputError(f"k: at least one contribution is needed, got {k}")
-    assert live.solution is not None or not isinstance(live.method, LabelInputted)
     number = int(live.probabilities[node].argmax())
-    values = contributions(live, node, number)
+    gains, shares = gains_and_shares(live, node, number)
     onehot = live.problem.labels.onehot
 
     def contribution(j: int) -> Contribution:
         name = str(j) if graph.node_ids is None else str(graph.node_ids[j])
         label = "|".join(classes.names[c] for c in onehot[j].nonzero().flatten().tolist())
-        return Contribution(j, name, label, float(values[j]))
+        return Contribution(j, name, label, float(gains[j]), float(shares[j]))
 
     known = live.problem.labels.mask.nonzero().flatten()
-    largest = known[values[known].abs().argsort(descending=True, stable=True)[:k]]
+    largest = known[gains[known].abs().argsort(descending=True, stable=True)[:k]]
     assert live.solution is not None
     state = float(live.solution.value[node, number])
     found = tuple(contribution(j) for j in largest.tolist())
-    return Explanation(node, classes.names[number], state, float(values.sum()), found)
+    return Explanation(node, classes.names[number], state, float(shares.sum()), found)

@@ -120,9 +120,7 @@ def _train_first(
     return history, False
 
 
-def _refitted(
-    settings: Settings, graph: Graph, split: Split, live: Live, history: History, known: KnownLabels
-) -> Live:
+def _refitted(settings: Settings, graph: Graph, split: Split, live: Live, history: History, known: KnownLabels) -> Live:
     """The method trained from fresh weights on all of `known`, for as many epochs as were best."""
     method, generator = _fresh(settings, graph, known.num_classes)
     problem = replace(live.problem, labels=known)
@@ -173,16 +171,19 @@ def _train(
     progress: Progress | None = None,
 ) -> History:
     """Train with early stopping, or without a score for all `max_epochs`, keeping the last weights."""
-    if score is not None:
+
+    def run(score: Scorer, settings: training.Settings) -> History:
         return training.train(method, seen, inference, score, generator, settings, path=path, progress=progress)
+
+    if score is not None:
+        return run(score, settings)
     number = count()
 
     def later_is_better(_: Prediction) -> Scores:
         return {"val": float(next(number))}
 
-    settings = replace(settings, patience=settings.max_epochs)
     chosen = method.extra_state()
-    history = training.train(method, seen, inference, later_is_better, generator, settings, path=path, progress=progress)
+    history = run(later_is_better, replace(settings, patience=settings.max_epochs))
     method.load_extra_state(chosen)  # what a second stage chooses needs a real score
     return history
 

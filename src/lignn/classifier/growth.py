@@ -16,13 +16,7 @@ from lignn.graph import Graph, Split
 from lignn.labels import KnownLabels
 
 
-def grow(
-    graph: Graph,
-    features: Any,
-    edges: Any,
-    ids: Sequence[str] | None,
-    edge_weight: Any,
-) -> Graph:
+def grow(graph: Graph, features: Any, edges: Any, ids: Sequence[str] | None, edge_weight: Any) -> Graph:
     """`graph` with more nodes, numbered from its last one on, and the edges that join them.
 
     Where all edges of the graph go both ways, so do the new ones.
@@ -35,11 +29,15 @@ def grow(
     if (graph.edge_weight is None) != (edge_weight is None):
         wanted = "has edge weights: give edge_weight" if edge_weight is None else "has no edge weights: leave them out"
         raise InputError(f"the graph {wanted} for the new edges")
-    node_ids = None if graph.node_ids is None else np.concatenate([graph.node_ids, np.asarray(ids, graph.node_ids.dtype)])
+    node_ids = None
+    if graph.node_ids is not None:
+        node_ids = np.concatenate([graph.node_ids, np.asarray(ids, graph.node_ids.dtype)])
     added = Graph(_edge_index(edges, node_ids), num_nodes=n, node_ids=node_ids, edge_weight=edge_weight)
     if graph.is_undirected:
         added = added.to_undirected()
-    weight = None if graph.edge_weight is None else torch.cat([graph.edge_weight, _as(added.edge_weight, graph.edge_weight)])
+    weight = None
+    if graph.edge_weight is not None and added.edge_weight is not None:
+        weight = torch.cat([graph.edge_weight, added.edge_weight.to(graph.edge_weight.dtype)])
     return Graph(
         torch.cat([graph.edge_index, added.edge_index], 1),
         x=None if graph.x is None else _stacked(graph.x, features),
@@ -55,20 +53,20 @@ def grow(
 def labels_for(live: Live, num_nodes: int) -> KnownLabels:
     """What is known, with unknown rows for the new nodes."""
     labels = live.problem.labels
-    return KnownLabels(_padded(labels.mask, num_nodes), _padded(labels.onehot, num_nodes), labels.multilabel)
+    return KnownLabels(padded(labels.mask, num_nodes), padded(labels.onehot, num_nodes), labels.multilabel)
 
 
 def state_for(live: Live, num_nodes: int) -> Tensor | None:
     """The equilibrium, with zeros for the new nodes; None where a solve cannot start from it."""
-    return _padded(live.solution.value, num_nodes) if live.iterates and live.solution is not None else None
+    return padded(live.solution.value, num_nodes) if live.iterates and live.solution is not None else None
 
 
 def split_for(split: Split, num_nodes: int) -> Split:
     """The new nodes belong to those to be predicted."""
-    return Split(_padded(split.train, num_nodes), _padded(split.val, num_nodes), ~_padded(~split.test, num_nodes))
+    return Split(padded(split.train, num_nodes), padded(split.val, num_nodes), ~padded(~split.test, num_nodes))
 
 
-def _padded(rows: Tensor, num_nodes: int) -> Tensor:
+def padded(rows: Tensor, num_nodes: int) -> Tensor:
     """More rows of zeros."""
     return torch.cat([rows, rows.new_zeros(num_nodes - len(rows), *rows.shape[1:])])
 
@@ -85,11 +83,6 @@ def _count_new(graph: Graph, features: Any, ids: Sequence[str] | None) -> int:
     if not number:
         raise InputError("no new node is given")
     return int(number)
-
-
-def _as(tensor: Tensor | None, like: Tensor) -> Tensor:
-    assert tensor is not None
-    return tensor.to(like.dtype)
 
 
 def _edge_index(edges: Any, node_ids: np.ndarray | None) -> Any:

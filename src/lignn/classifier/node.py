@@ -27,7 +27,6 @@ from lignn.classifier.update import Update, relabelled, solve_again
 from lignn.errors import ConfigError, ConvergenceWarning, InputError, did_you_mean
 from lignn.graph import Graph, Split
 from lignn.graph.split import PARTS
-from lignn.labels import KnownLabels
 from lignn.methods import Method
 from lignn.training import Progress, f1_micro
 
@@ -196,8 +195,14 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
     def decision(self, graph: Graph | None = None) -> Decision:
         """Labels, names, confidence, and whether there is evidence, of every node."""
         live = self._on(graph)
-        parts = (self._calibrated(live), live.labels, live.problem.evidence, live.problem.labels.mask)
-        return Decision.of(*(part.numpy() for part in parts), live.problem.edges.node_ids, self.class_names_)
+        return Decision.of(
+            self._calibrated(live).numpy(),
+            live.labels.numpy(),
+            live.problem.evidence.numpy(),
+            live.problem.labels.mask.numpy(),
+            live.problem.edges.node_ids,
+            self.class_names_,
+        )
 
     def score(self, nodes: str | Tensor | np.ndarray = "test", graph: Graph | None = None) -> float:
         """F1-micro (for one label a node, accuracy) on the labelled ones of some nodes.
@@ -306,9 +311,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
     def _aligned(self, graph: Graph) -> Graph:
         """Another graph with the classes of this model."""
         if graph.num_features != self.n_features_in_:
-            raise InputError(
-                f"{graph.name} has {graph.num_features} features a node, the model was trained with {self.n_features_in_}"
-            )
+            wanted = f"the model was trained with {self.n_features_in_}"
+            raise InputError(f"{graph.name} has {graph.num_features} features a node, {wanted}")
         return self._fitted.classes.align(graph)
 
     def _truth(self) -> Graph:

@@ -181,11 +181,13 @@ class Settings:
         if isinstance(self.method, Method):
             return copy.deepcopy(self.method)
         backbone = copy.deepcopy(self.backbone) if isinstance(self.backbone, nn.Module) else self.backbone
-        network = self._network()
+        network = self.network()
         if self.method == "lignn" and self.values["tol"] is not None:
             if self.method_options:
                 option = next(iter(self.method_options))
-                raise ConfigError(f"method 'lignn' has no option {option!r}; {did_you_mean(option, parameters_of('lignn'))}")
+                raise ConfigError(
+                    f"method 'lignn' has no option {option!r}; {did_you_mean(option, parameters_of('lignn'))}"
+                )
             resolved = backbones.resolve(backbone, num_features, num_classes, num_classes, generator, **network)
             return self._lignn(resolved)
         options = {**self._options(), **self.method_options}
@@ -226,7 +228,7 @@ class Settings:
     def _solver(given: dict[str, Any]) -> Solver:
         return BY_NAME[given.pop("solver", "anderson")](**given)
 
-    def _network(self) -> dict[str, Any]:
+    def network(self) -> dict[str, Any]:
         """Options of the network: the preset's only where it has them, those given whether it has them or not."""
         known = _options_of(self.name, self.backbone)
         wanted = {name: self.values[name] for name in NETWORK if name in self.explicit or name in known}
@@ -265,7 +267,8 @@ def _check_type(name: str, value: Any) -> None:
     if name not in _TYPES or (value is None and name not in _NEVER_NONE):
         return
     kinds, wanted = _TYPES[name]
-    if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not _FLAG):
+    fits: bool = isinstance(value, kinds) and (kinds is _FLAG or not isinstance(value, bool))
+    if not fits:
         raise ConfigError(f"{name}: {wanted} is needed, got {value!r}")
     if name == "hidden" and value < 1:
         raise ConfigError(f"hidden: at least 1 is needed, got {value}")

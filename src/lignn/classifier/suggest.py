@@ -8,7 +8,7 @@ from torch import Tensor
 from lignn.classifier.live import Live
 from lignn.errors import InputError
 
-HOPS = 2
+HOPS = 3
 """How far a label is taken to reach."""
 
 
@@ -21,10 +21,10 @@ def entropy(probabilities: Tensor, multilabel: bool) -> Tensor:
 def suggest(live: Live, k: int) -> Tensor:
     """`k` unlabelled nodes, the most valuable first.
 
-    The value of labelling i is the uncertainty that it can reach, `Σ_j (P²)_ji H_j`, with H the entropy of the
-    predictions and `P = D^-1 (A + I)`, so that `(P²)_ji` is the share of j's two-hop neighbourhood that i makes up. The
-    best node is taken, the uncertainty within its reach counts as resolved in that share, and so on: suggestions
-    spread over the graph.
+    The value of labelling i is the uncertainty that it can reach, `Σ_j (P³)_ji H_j`, with H the entropy of the
+    predictions and `P = D^-1 (A + I)`, so that `(P³)_ji` is the share of j's neighbourhood of three hops that i makes
+    up. The best node is taken, the uncertainty within its reach counts as resolved in that share, and so on:
+    suggestions spread over the graph.
     """
     candidates = ~live.problem.labels.mask
     if not 1 <= k <= int(candidates.sum()):

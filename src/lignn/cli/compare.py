@@ -56,10 +56,12 @@ def compare(
 
 def _print(found: Comparison, file: Path) -> None:
     base = found.rows[0].title
-    header = ("", "test F1-micro (%)", f"against {base}", "seconds a run")
-    rows = [(row.title, row.score, str(row.difference or ""), f"{row.seconds:.1f}") for row in found.rows]
+    header = ("", "test F1-micro (%)", f"against {base}", "seconds")
+    rows = [(row.title, row.score, row.gain, f"{row.seconds:.1f}") for row in found.rows]
     print_table(header, rows)
     if found.guess is not None:
         typer.echo(f" always the most frequent label: {found.guess:.2f}")
+    for reservation in found.reservations:
+        typer.echo(f" {reservation}")
     typer.echo(f"\nDo labels help here? {found.verdict}")
     typer.echo(f"Report: {file}")

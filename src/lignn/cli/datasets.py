@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from lignn.cli.output import Json, print_json, print_table
 
 if TYPE_CHECKING:
     from lignn.datasets.statistics import Statistics
 
 app = typer.Typer(help="List the named graphs, or describe one.")
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 Root = Annotated[Path | None, typer.Option(help="Folder to look in before $LIGNN_DATA and the cache folder.")]
 
 
@@ -33,14 +32,14 @@ def list_datasets(context: typer.Context, root: Root = None, as_json: Json = Fal
             | {"file": None if files[e.name] is None else str(files[e.name])}
             for e in catalogue.ENTRIES
         ]
-        typer.echo(json.dumps(records, indent=2))
+        print_json(records)
         return
     rows = []
     for entry in catalogue.ENTRIES:
         file = files[entry.name]
         place = str(file.parent) if file else "to download" if entry.is_stored else "embedded"
         rows.append((entry.name, entry.summary, place))
-    _print_table(("name", "what it is", "place"), rows)
+    print_table(("name", "what it is", "place"), rows)
 
 
 @app.command()
@@ -66,9 +65,9 @@ def info(
         transitions.save(graph, plot)
     if as_json or context.obj["as_json"]:
         record: dict[str, Any] = {"name": name, **asdict(found), "class_names": graph.class_names}
-        typer.echo(json.dumps(record | {"plot": None if plot is None else str(plot)}, indent=2))
+        print_json(record | {"plot": None if plot is None else str(plot)})
         return
-    _print_table((name, ""), _lines(found))
+    print_table((name, ""), _lines(found))
     if plot is not None:
         typer.echo(f"label transitions: {plot}")
 
@@ -92,16 +91,3 @@ def _lines(found: Statistics) -> list[tuple[str, str]]:
         ("components without a label", f"{found.unlabelled_components:.2%}"),
         ("public splits", f"{found.public_splits}"),
     ]
-
-
-def _print_table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(*header, box=None, header_style="bold")
-    for column in table.columns[1:]:
-        column.overflow = "fold"
-    table.columns[0].no_wrap = True
-    for row in rows:
-        table.add_row(*row)
-    Console().print(table)

@@ -66,10 +66,11 @@ def _leave_best(classifier: NodeClassifier, out: Path, again: str) -> None:
         typer.echo("interrupted before the first epoch was done; no model was written", err=True)
         return
     classifier.save(out)
-    best = history.best_record
+    best = f"epoch {history.best + 1}"
+    if "train" in history.best_record:
+        best += f", validation {history.best_record['val']:.4f}"
     typer.echo(
-        f"interrupted after {len(history.epochs)} epochs; the best model so far (epoch {best['epoch'] + 1}, "
-        f"validation {best['val']:.4f}) is {out}; go on with: {again}",
+        f"interrupted after {len(history.epochs)} epochs; the best model so far ({best}) is {out}; go on with: {again}",
         err=True,
     )
 
@@ -77,8 +78,9 @@ def _leave_best(classifier: NodeClassifier, out: Path, again: str) -> None:
 def _say(classifier: NodeClassifier, out: Path, settings: Path, as_json: bool) -> None:
     history, split, graph = classifier.history_, classifier.split_, classifier.graph_
     test = split.test & graph.labelled
-    scores = {part: history.final[part] for part in ("train", "val") if part in history.final}
-    scores |= {"test": classifier.score(test)} if test.any() else {}
+    scores = dict(history.final) if "train" in history.final else {}  # without held-out labels there are none
+    if test.any():
+        scores["test"] = classifier.score(test)
     if as_json:
         print_json(
             {"model": str(out), "settings": str(settings), "epochs": classifier.n_iter_, "end": str(history.end)}

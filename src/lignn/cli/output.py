@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -12,8 +13,16 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on the standard output."""
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    """One JSON document on the standard output; JSON has no infinity and no NaN, null stands for them."""
+    typer.echo(json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -59,7 +59,8 @@ class Running:
     @contextmanager
     def kept(self, settings: dict[str, Any]) -> Iterator[None]:
         """Keep the settings while the body trains and saves; what only serves to go on is removed at its end."""
-        config.write(self._unfinished, settings, f"settings of the unfinished {self.model.name}, for --resume")
+        if not self.checkpoint.exists():
+            config.write(self._unfinished, settings, f"settings of the unfinished {self.model.name}, for --resume")
         try:
             yield
             self.checkpoint.unlink(missing_ok=True)

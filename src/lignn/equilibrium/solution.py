@@ -29,7 +29,7 @@ class Solution:
         value: the equilibrium, or the best that was reached.
         status: how the solve ended.
         steps: evaluations of the map.
-        residuals: `‖f(z_i) - z_i‖` of every step, in the solver's norm.
+        residuals: `‖f(z_i) - z_i‖` of every step, in the solver's norm; of the last if a fixed number was asked for.
         contraction: `K̂ = max_i ‖f(z_i) - f(z_{i-1})‖ / ‖z_i - z_{i-1}‖` in the Frobenius norm over the steps taken
             (the paper's stochastic Lipschitz constant; for a Picard solve `‖f(z_i) - z_i‖ / ‖z_i - z_{i-1}‖`); 0 if
             fewer than two steps tell.

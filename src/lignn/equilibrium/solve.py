@@ -34,7 +34,8 @@ def solve(fn: Map, z0: Tensor, solver: Solver | None = None, *, throw: bool = Tr
     """
     solver = solver or Picard()
     with torch.no_grad():
-        solution = _Account(solver).run(fn, z0.detach())
+        fixed = solver.follows_map and solver.tol == 0 and solver.growth is None
+        solution = _repeat(fn, z0.detach(), solver) if fixed else _Account(solver).run(fn, z0.detach())
     return solution.require() if throw else solution
 
 
@@ -45,6 +46,19 @@ def adjoint(vjp: Map, b: Tensor, solver: Solver | None = None) -> Solution:
     and gives the best it had, which lies between the last-step gradient (`b`) and the full one.
     """
     return solve(lambda g: vjp(g) + b, b, solver or Picard(growth=1.0), throw=False)
+
+
+def _repeat(fn: Map, z: Tensor, solver: Solver) -> Solution:
+    """Exactly `max_steps` steps: nothing can stop them, so only the last change is measured, and no contraction."""
+    value = last = z
+    for _ in range(solver.max_steps):
+        last, value = value, fn(value)
+    change = value - last
+    length = change.norm().item()
+    if not math.isfinite(length):
+        return _Account(solver).run(fn, z)
+    residuals = (solver.size(change, length, value),) if solver.max_steps else ()
+    return Solution(value, Status.BUDGET, solver.max_steps, residuals, 0.0, solver.tol)
 
 
 class _Account:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -11,7 +12,7 @@ from typing import Any
 
 from lignn.classifier import NodeClassifier
 from lignn.classifier.settings import APPLIES_TO, SOLVING
-from lignn.errors import InputError, LignnError, SplitError, did_you_mean
+from lignn.errors import ConvergenceWarning, InputError, LignnError, SplitError, did_you_mean
 from lignn.experiments import workers
 from lignn.experiments.sources import Source
 from lignn.experiments.summary import Difference, mean_and_deviation, paired
@@ -58,6 +59,8 @@ class Result:
     epochs: int
     curve: tuple[float, ...]
     """Validation score of every epoch."""
+    unsolved: str | None = None
+    """What is to be said of an equilibrium that was not reached."""
 
 
 @dataclass(frozen=True)
@@ -75,12 +78,22 @@ class Row:
         """`mean ± standard deviation` of the test scores."""
         return mean_and_deviation(self.scores)
 
+    @property
+    def gain(self) -> str:
+        """The difference to the plain network, with its 95 % interval."""
+        found = self.difference
+        if found is None:
+            return "–"
+        return f"{found.mean:+.2f}" + ("" if found.low is None else f" [{found.low:+.2f}, {found.high:+.2f}]")
+
 
 def plan(source: Source, parameters: Mapping[str, Any], runs: int, methods: Sequence[str] = METHODS) -> list[Run]:
     """Every method on every split; slow methods first, so that workers end together."""
     for method in methods:
         if method not in METHODS:
             raise InputError(f"there is no method {method!r} to compare; {did_you_mean(method, METHODS)}")
+    if not set(methods) - {BASE}:
+        raise InputError(f"there is nothing to compare {BASE} with; name another method")
     first = parameters.get("seed", 0)
     chosen = [method for method in reversed(METHODS) if method in (BASE, *methods)]
     return [
@@ -101,9 +114,11 @@ def _applicable(method: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
 def execute(runs: Sequence[Run], jobs: int, report: Callable[[Result], None]) -> list[Result]:
     """All results, from `jobs` processes with one thread each; in this process if there is to be one."""
     done: Iterator[tuple[Run, Any]]
-    done = ((run, perform(run)) for run in runs) if jobs == 1 else workers.each(perform, runs, jobs)
+    done = ((run, perform(run)) for run in runs) if jobs == 1 else workers.each(_attempt, runs, jobs)
     results = []
     for run, result in done:
+        if isinstance(result, InputError):
+            raise result
         if isinstance(result, workers.Failure):
             raise LignnError(f"{run.method}, run {run.number}: {result}")
         results.append(result)
@@ -111,16 +126,26 @@ def execute(runs: Sequence[Run], jobs: int, report: Callable[[Result], None]) ->
     return results
 
 
+def _attempt(run: Run) -> Result | InputError:
+    """In a worker: bad input stays what it is, any other failure becomes one of the worker."""
+    try:
+        return perform(run)
+    except InputError as error:
+        return error
+
+
 def perform(run: Run) -> Result:
     """Fit on the training part of the run's split, choose the epoch by its validation part, score on its test part."""
     graph = run.source.read()
     split = split_of(graph, run.parameters["seed"])
     start = time.perf_counter()
-    classifier = NodeClassifier(method=run.method, calibrate=False, **run.parameters).fit(graph, split)
+    with warnings.catch_warnings(record=True, action="always", category=ConvergenceWarning) as caught:
+        classifier = NodeClassifier(method=run.method, calibrate=False, **run.parameters).fit(graph, split)
     seconds = time.perf_counter() - start
     curve = tuple(record["val"] for record in classifier.history_.epochs)
     test, val = (classifier.score(getattr(split, part) & graph.labelled) for part in ("test", "val"))
-    return Result(run.method, run.number, test, val, seconds, len(curve), curve)
+    unsolved = str(caught[-1].message) if caught else None
+    return Result(run.method, run.number, test, val, seconds, len(curve), curve, unsolved)
 
 
 def split_of(graph: Graph, number: int) -> Split:
@@ -177,21 +202,28 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """The answer in a sentence or two."""
+        """The answer in a sentence; "yes" and "no" hold for all methods tried at once (Bonferroni)."""
         base, *others = self.rows
-        best = max(others, key=lambda row: row.difference.mean)
-        count = len(base.scores)
-        gap = f"{best.title} is {_points(best.difference.mean)} {base.title} alone"
-        if count == 1:
-            return f"In this one run {gap}. More runs (--runs 5) tell how sure that is."
-        pvalue = best.difference.p
-        sure = pvalue is not None and pvalue * len(others) < _SIGNIFICANT
-        basis = f"({best.difference}; {count} splits, {len(others)} methods tried)"
-        if sure and best.difference.mean > 0:
-            return f"Yes: {gap} {basis}."
-        if sure:
-            return f"No: every method that is given labels is worse; at best, {gap} {basis}."
-        return f"Not clearly: at best, {gap}, which may be chance {basis}."
+        best, gain = max(((row, row.difference) for row in others if row.difference), key=lambda pair: pair[1].mean)
+        gap = f"{best.title} is {abs(gain.mean):.1f} points {'above' if gain.mean >= 0 else 'below'} {base.title} alone"
+        if gain.count == 1:
+            return f"In this one run {gap}; more runs (--runs 5) tell how sure that is."
+        basis = f"{gain}; {gain.count} runs, best of {len(others)}"
+        if gain.p is None or gain.p * len(others) >= _SIGNIFICANT:
+            return f"Not clearly: at best, {gap}, which may be chance ({basis})."
+        if gain.mean > 0:
+            return f"Yes: {gap} ({basis})."
+        return f"No: every method that is given labels is worse; at best, {gap} ({basis})."
+
+    @property
+    def reservations(self) -> list[str]:
+        """What else is to be known: methods whose equilibrium was not reached in some runs."""
+        found = []
+        for row in self.rows:
+            messages = [result.unsolved for result in self.results if result.method == row.method and result.unsolved]
+            if messages:
+                found.append(f"{row.title}, {len(messages)} of {len(row.scores)} runs: {messages[0]}")
+        return found
 
     def plain(self) -> dict[str, Any]:
         """Everything as plain values."""
@@ -208,10 +240,6 @@ def title(method: str, backbone: str) -> str:
     """A method as people write it: GCN, GCN + C&S, LI-GCN."""
     name = {"jknet": "JKNet"}.get(backbone, backbone.upper())
     return {BASE: "{}", "lignn": "LI-{}"}.get(method, _TITLES.get(method, "")).format(name)
-
-
-def _points(difference: float) -> str:
-    return f"{abs(difference):.1f} points {'above' if difference >= 0 else 'below'}"
 
 
 def compare(
@@ -240,5 +268,7 @@ def compare(
 
 
 def _most_frequent(graph: Graph, split: Split) -> float:
-    label = graph.y[split.train & graph.labelled].mode().values
-    return 100 * float((graph.y[split.test & graph.labelled] == label).float().mean())
+    """Test score, in percent, of always answering the most frequent training label."""
+    assert graph.y is not None  # there is a split of its labels
+    train, test = (graph.y[getattr(split, part) & graph.labelled] for part in ("train", "test"))
+    return 100 * float((test == train.mode().values).float().mean())

@@ -12,6 +12,7 @@ from lignn.atomic import whole_file
 from lignn.errors import InputError
 from lignn.experiments import page
 from lignn.experiments.compare import Comparison
+from lignn.experiments.estimate import spoken
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,11 +47,13 @@ def write(comparison: Comparison, file: Path) -> None:
 def sections(comparison: Comparison, picture: page.Picture) -> list[page.Section]:
     """The parts of the report."""
     base = comparison.rows[0].title
-    header = ("method", "test F1-micro (%)", f"difference to {base}", "seconds a run")
-    rows = [(row.title, row.score, str(row.difference or "–"), f"{row.seconds:.1f}") for row in comparison.rows]
-    table = page.Table("Scores on the test nodes", header, rows)
+    header = ("method", "test", f"against {base}", "time")
+    # interval and p-value go to lines of their own, so that the table fits a phone
+    gains = [str(row.difference or "–").replace(" [", "\n[").replace(", p", "\np") for row in comparison.rows]
+    rows = [(r.title, r.score, gain, spoken(r.seconds)) for r, gain in zip(comparison.rows, gains, strict=True)]
+    table = page.Table("Test F1-micro (%), time of a run", header, rows)
     return [
-        page.Section("Answer", [comparison.verdict, table, _reading(comparison), picture]),
+        page.Section("Answer", [comparison.verdict, table, _reading(comparison), *comparison.reservations, picture]),
         page.Section("What was compared", _compared(comparison)),
     ]
 
@@ -62,8 +65,8 @@ def _reading(comparison: Comparison) -> str:
         spread = "One run, on one split."
     else:
         spread = (
-            f"Mean ± standard deviation over {count} splits; differences are paired, with 95 % intervals and p-values "
-            "of the t-test. Splits of one graph overlap, so both are a little too sure."
+            f"Mean ± standard deviation over {count} runs, each with its split and seed; differences are paired, with "
+            "95 % intervals and p-values of the t-test. Splits of one graph overlap, so both are a little too sure."
         )
     guess = comparison.guess
     chance = "" if guess is None else f" Always answering the most frequent label scores {guess:.2f} %."
@@ -108,7 +111,7 @@ def _draw_scores(axes: Axes, comparison: Comparison) -> None:
     for place, (row, colour) in enumerate(zip(rows, _COLOURS, strict=False)):
         centre = mean(row.scores)
         axes.barh(place, centre, color=colour, alpha=0.5, height=0.6)
-        axes.scatter(row.scores, [place] * len(row.scores), s=16, color=colour, zorder=3)
+        axes.scatter(row.scores, [place] * len(row.scores), s=18, color=colour, edgecolor="black", lw=0.6, zorder=3)
         axes.annotate(f"{centre:.1f}", (max(row.scores), place), (6, 0), textcoords="offset points", va="center")
     axes.set_yticks(range(len(rows)), [row.title for row in rows])
     axes.invert_yaxis()

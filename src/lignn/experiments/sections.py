@@ -96,8 +96,9 @@ def _gain_table(found: Found, cells: dict[tuple[str, str], dict[Hashable, float]
     def cell(row: str, dataset: str) -> str:
         gain = paired(cells.get((row, dataset), {}), cells.get((bases[row], dataset), {}))
         ours, base = (published.accuracy(found.study, name, dataset) for name in (row, bases[row]))
-        paper = "" if ours is None or base is None else f"\npaper {ours[0] - base[0]:+.2f}"
-        return ("" if gain is None else f"{gain} ({gain.count})") + paper
+        lines = [] if gain is None else [f"{gain} ({gain.count})"]
+        lines += [] if ours is None or base is None else [f"paper {ours[0] - base[0]:+.2f}"]
+        return "\n".join(lines)
 
     rows = [
         (f"{row} − {bases[row]}", *(cell(row, dataset) for dataset in found.datasets))

@@ -117,8 +117,8 @@ class CorrectAndSmooth(Method):
         return replace(base, probabilities=as_probabilities(smoothed, problem.labels.multilabel))
 
     def _corrections(self, problem: Problem, base: Tensor) -> Iterator[Tensor]:
-        states = iterate(correct(problem.adjacency().lazy(self.lambda_c), problem.labels, base), base, self.steps)
+        states = iterate(correct(problem.lazy(self.lambda_c), problem.labels, base), base, self.steps)
         return accumulate(states, lambda total, state: total + state - base) if self.accumulating else states
 
     def _smoothings(self, problem: Problem, start: Tensor) -> Iterator[Tensor]:
-        return iterate(smooth(problem.adjacency().lazy(self.lambda_s), problem.labels), start, self.steps)
+        return iterate(smooth(problem.lazy(self.lambda_s), problem.labels), start, self.steps)

@@ -31,7 +31,7 @@ class Problem:
     x: Tensor | SparseMatrix | None
     edges: Graph
     labels: KnownLabels
-    _operators: dict[tuple[Normalization, bool], Adjacency] = field(default_factory=dict, repr=False)
+    _operators: dict[tuple[str, float], Adjacency] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, graph: Graph, known: Tensor, dtype: torch.dtype = torch.float32) -> Problem:
@@ -54,6 +54,13 @@ class Problem:
         key = (normalization, self_loops)
         if key not in self._operators:
             self._operators[key] = Adjacency.normalized(self.edges, normalization, self_loops, self.dtype)
+        return self._operators[key]
+
+    def lazy(self, lam: float) -> Adjacency:
+        """`A_λ = (1-λ) I + λ Ã`; each is built once."""
+        key = ("lazy", lam)
+        if key not in self._operators:
+            self._operators[key] = self.adjacency().lazy(lam)
         return self._operators[key]
 
     def knowing(self, labels: KnownLabels) -> Problem:

@@ -84,7 +84,7 @@ class PropagationStep(Step):
         With residuals the state is zero where no known label arrives: A_λ does not contract there, and the residuals
         would add up without end.
         """
-        lazy = problem.adjacency().lazy(self.lam)
+        lazy = problem.lazy(self.lam)
         if self.residual is None:
             return lambda state: lazy @ state
         reached = lazy.restricted(rows=problem.evidence)

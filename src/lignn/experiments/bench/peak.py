@@ -41,7 +41,7 @@ def in_fresh_process(prepare: Callable[..., Any], work: Callable[[Any], Any], *a
         try:
             return pool.submit(_measure, torch.get_num_threads(), prepare, work, arguments).result()
         except BrokenProcessPool as error:
-            raise LignnError(f"measuring {arguments} ended its process: this machine has too little memory") from error
+            raise LignnError(f"the process that measured {arguments} died, most likely for want of memory") from error
 
 
 def _measure(threads: int, prepare: Callable[..., Any], work: Callable[[Any], Any], arguments: Any) -> Measured:
@@ -67,7 +67,7 @@ def of_tensors(work: Callable[[], object]) -> int:
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
         work()
     live = most = 0
-    for event in profiler.profiler.kineto_results.events():  # type: ignore[union-attr]
+    for event in profiler.profiler.kineto_results.events():
         if event.name() == "[memory]":
             live += event.nbytes()
             most = max(most, live)

@@ -1,40 +1,24 @@
-"""Synthetic graphs of any size whose degrees follow a power law."""
+"""Synthetic learning problems of any size on graphs whose degrees follow a power law."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from lignn.experiments.bench.propagation import power_law_graph
 from lignn.graph import Graph, Split
 
 
-def power_law(
-    edges: int, num_classes: int = 10, num_features: int = 100, exponent: float = 2.5, seed: int = 0
-) -> Graph:
-    """An undirected graph of `edges` edges over a tenth as many nodes, both directions stored.
+def power_law(edges: int, num_classes: int = 10, num_features: int = 100, seed: int = 0) -> Graph:
+    """About `edges` undirected edges over a tenth as many nodes, with features, labels and a split.
 
-    The ends of an edge are drawn independently, a node with a probability that makes the degrees follow `P(k) ~
-    k^-exponent` (Chung and Lu, PNAS 2002); self-loops and edges drawn twice are drawn again. Node numbers say nothing
-    of degree or neighbourhood. Features are noise around a direction of the class. The split has a hundredth of the
-    nodes, at least two a class, for training, as many for validation, the rest for testing.
+    Labels have nothing to do with edges; features are noise around a direction of the class. The split has a hundredth
+    of the nodes, at least two a class, for training, and as many for validation and for testing.
     """
-    random = np.random.default_rng(seed)
     n = max(edges // 10, 10 * num_classes)
-    y = random.permutation(np.arange(n) % num_classes)
-    x = random.standard_normal((n, num_features), dtype=np.float32)
-    x[np.arange(n), y % num_features] += 1
-    pairs = _pairs(edges, random.permutation(np.arange(1, n + 1)) ** (-1 / (exponent - 1)), random)
+    y = np.arange(n) % num_classes
+    x = np.random.default_rng(seed).standard_normal((n, num_features), dtype=np.float32)
+    x[np.arange(n), y] += 1
     part = max(n // 100, 2 * num_classes)
-    split = Split.from_indices(n, *np.split(np.arange(n), [part, 2 * part]))
-    return Graph(np.hstack([pairs, pairs[::-1]]), x=x, y=y, num_nodes=n, splits=[split], name=f"power_law({edges})")
-
-
-def _pairs(count: int, weight: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """That many different pairs i < j, 2×count, each end drawn with a probability proportional to its weight."""
-    n = len(weight)
-    upto = np.cumsum(weight / weight.sum())
-    codes = np.empty(0, dtype=np.int64)
-    while len(codes) < count:
-        ends = np.searchsorted(upto, random.random((2, 2 * (count - len(codes)))) * upto[-1], side="right")
-        low, high = ends.min(0), ends.max(0)
-        codes = np.union1d(codes, (low * n + high)[low < high])
-    return np.stack(np.divmod(random.choice(codes, count, replace=False, shuffle=False), n))
+    split = Split.from_indices(n, *np.split(np.arange(3 * part), 3))
+    graph = power_law_graph(n, 2 * edges + n, seed=seed)
+    return Graph(graph.edge_index, x=x, y=y, num_nodes=n, splits=[split], name=f"power law, {edges:.0e} edges")

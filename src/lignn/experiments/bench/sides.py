@@ -1,4 +1,4 @@
-"""LI-GCN on both sides: the same graph, first weights, masks and numbers of steps for lignn and for the textbook."""
+"""LI-GCN on both sides: the same graph, first weights and numbers of steps for lignn and for the textbook."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import scipy.sparse as sp
 import torch
+from torch import Tensor
 
 from lignn import datasets
 from lignn.backbones import GCN
@@ -14,13 +15,14 @@ from lignn.equilibrium.solvers import Picard
 from lignn.experiments.bench import textbook
 from lignn.experiments.bench.power_law import power_law
 from lignn.graph import Graph, Split, splits
-from lignn.methods import LIGNN, LabelInputted, Problem
+from lignn.methods import LIGNN, Problem
 from lignn.training import Scores, scorer
 
 HIDDEN = 64
 MASK_RATE = 0.25
 LEARNING_RATE = 0.01
 PAPER_SEED = 42
+TEN_STEPS = textbook.Budget(10)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,16 +59,14 @@ class Lignn:
     Args:
         task: what to learn.
         steps: of every solve.
-        method: another one instead.
+        seed: of first weights and masks.
         inductive: train without the edges of held-out nodes.
     """
 
-    def __init__(
-        self, task: Task, steps: int = 10, method: LabelInputted | None = None, seed: int = 0, inductive: bool = True
-    ) -> None:
+    def __init__(self, task: Task, steps: int = 10, seed: int = 0, inductive: bool = True) -> None:
         budget = Picard(tol=0, max_steps=steps)
         network = backbone(task.graph, seed)
-        self.method = method or LIGNN(network, MASK_RATE, solver=budget, gradient=Implicit("paper", budget))
+        self.method = LIGNN(network, MASK_RATE, solver=budget, gradient=Implicit("paper", budget))
         self.inference = Problem.of(task.graph, task.split.train)
         self.training = Problem.of(task.training_graph, task.split.train) if inductive else self.inference
         self.score = scorer(task.graph, task.split)
@@ -93,30 +93,34 @@ class Lignn:
 
 
 class Textbook:
-    """LI-GCN by PyG, see `textbook`."""
+    """LI-GCN by PyG, see `textbook`.
+
+    Args:
+        task: what to learn.
+        forward: budget of solves.
+        backward: budget of the adjoint, default that of solves.
+        seed: of first weights and masks.
+        inductive: train without the edges of held-out nodes.
+    """
 
     def __init__(
         self,
         task: Task,
-        forward: textbook.Budget | int = 10,
-        backward: textbook.Budget | int = 10,
+        forward: textbook.Budget = TEN_STEPS,
+        backward: textbook.Budget | None = None,
         seed: int = 0,
         inductive: bool = True,
     ) -> None:
         graph, known = task.graph, task.split.train
         c = graph.num_classes
-        inputs = torch.zeros(graph.num_nodes, c + graph.num_features)
-        dense = torch.from_numpy(graph.x.toarray()) if isinstance(graph.x, sp.csr_array) else graph.x
-        if dense is not None:
-            inputs[:, c:] = dense
+        inputs = dense_inputs(graph)
         assert graph.y is not None
         self.y, self.split = graph.y, task.split
         self.inference = textbook.Data.of(inputs, graph.edge_index, graph.y, known, c)
         self.training = self.inference
         if inductive:
             self.training = textbook.Data.of(inputs, task.training_graph.edge_index, graph.y, known, c)
-        budgets = [textbook.Budget(each) if isinstance(each, int) else each for each in (forward, backward)]
-        self.model = textbook.LIGCN(inputs.shape[1], c, HIDDEN, MASK_RATE, *budgets)
+        self.model = textbook.LIGCN(inputs.shape[1], c, HIDDEN, MASK_RATE, forward, backward or forward)
         self.model.net.load_state_dict(backbone(graph, seed).state_dict())
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=LEARNING_RATE)
         self.generator = torch.Generator().manual_seed(seed)
@@ -130,3 +134,12 @@ class Textbook:
         """Solve on the whole graph, and score."""
         right = self.model.solve(self.inference).argmax(1) == self.y
         return {part: right[getattr(self.split, part)].float().mean().item() for part in ("train", "val", "test")}
+
+
+def dense_inputs(graph: Graph) -> Tensor:
+    """`[0 | X]`, dense, built without a second copy."""
+    empty = (graph.num_nodes, graph.num_classes)
+    if isinstance(graph.x, sp.csr_array):
+        return torch.from_numpy(sp.hstack([sp.csr_array(empty, dtype="float32"), graph.x]).toarray()).float()
+    assert graph.x is not None
+    return torch.cat([torch.zeros(empty), graph.x], 1)

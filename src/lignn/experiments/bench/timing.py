@@ -8,11 +8,9 @@ import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from rich.table import Table
+from typing import Any
 
 Record = dict[str, Any]
 Side = Callable[[], object]
@@ -75,33 +73,24 @@ def compare(case: str, sides: Mapping[str, Side], rounds: int, config: Mapping[s
     ]
 
 
-def versions() -> dict[str, str | int]:
+def versions() -> dict[str, Any]:
     """What the figures depend on besides the code: libraries, processor, threads."""
     import torch
 
-    libraries = {name: version(name) for name in ("lignn", "torch", "torch_geometric", "numba", "scipy")}
+    libraries: dict[str, Any] = {
+        name: version(name) for name in ("lignn", "torch", "torch_geometric", "numba", "scipy")
+    }
     return libraries | {
         "python": platform.python_version(),
-        "processor": torch.backends.cpu.get_cpu_capability(),
+        "processor": f"{_processor()} ({torch.backends.cpu.get_cpu_capability()})",
         "cores": os.cpu_count() or 1,
         "threads": torch.get_num_threads(),
     }
 
 
-def table(records: list[Record]) -> Table:
-    """The records for reading: a row a case, a column a side, times and how many times longer than the first side."""
-    from rich.table import Table
-
-    sides = list(dict.fromkeys(record["side"] for record in records))
-    result = Table("case", box=None, header_style="bold")
-    for side in sides:
-        result.add_column(side, justify="right")
-    cells: dict[str, dict[str, str]] = {}
-    for record in records:
-        reference = not cells.get(record["case"])
-        ratio = "" if reference else f"  {record['ratio']:5.2f}×"
-        cell = f"{1e3 * record['median']:.3f} ms ± {50 * record['spread']:.0f} %{ratio}"
-        cells.setdefault(record["case"], {})[record["side"]] = cell
-    for case, row in cells.items():
-        result.add_row(case, *(row.get(side, "") for side in sides))
-    return result
+def _processor() -> str:
+    """Its name where the system tells (Linux), else its architecture."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    names = (line.partition(": ")[2] for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())

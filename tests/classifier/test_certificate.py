@@ -1,0 +1,84 @@
+"""Certificates against dense eigenvalues and tight solutions."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from lignn.classifier.certificate import certify
+from lignn.classifier.live import Live
+from lignn.equilibrium.solvers import Picard
+from tests.classifier.small import fitted
+
+
+def dense_radius(live):
+    """The largest eigenvalue of the map's Jacobian, from the whole matrix."""
+    state, clamp = live.solution.value, live.problem.labels.clamp
+    jacobian = torch.autograd.functional.jacobian(lambda z: live.step(clamp(z)), state)
+    return torch.linalg.eigvals(jacobian.reshape(state.numel(), -1)).abs().max().item()
+
+
+@pytest.mark.parametrize("method", ["lignn", "lpa"])
+def test_spectral_radius_equals_the_dense_one(method):
+    classifier = fitted(method, tol=1e-10, max_steps=2000)
+    assert classifier.diagnose().spectral_radius == pytest.approx(dense_radius(classifier._fitted.live), rel=1e-3)
+
+
+def test_the_state_is_as_near_as_the_certificate_says():
+    classifier = fitted(solver="picard", tol=1e-3, feature_mask=0.8)
+    found = classifier.diagnose()
+    exact = fitted(solver="picard", tol=1e-3, feature_mask=0.8)._fitted.live
+    exact.method.inference = Picard(tol=1e-13, max_steps=2000)
+    equilibrium = Live.of(exact.method, exact.problem).solution.value
+    distance = (classifier._fitted.live.solution.value - equilibrium).square().mean().sqrt().item()
+    assert found.contraction < 1
+    assert 0 < distance <= found.error
+
+
+def test_verdicts():
+    assert fitted("lpa").diagnose().unique == "yes"
+    assert "is unique" in str(fitted("lpa").diagnose())
+    deep = fitted().diagnose()
+    assert deep.contracts
+    assert (deep.unique, deep.bounds) == ("unknown", ())
+    assert "not proved" in str(deep)
+    implicit = fitted("ignn", max_epochs=2).diagnose()
+    assert (implicit.unique, implicit.spectral_radius) == ("yes", None)
+
+
+def test_theorem_1_of_a_one_hop_network():
+    found = fitted(backbone_options={"num_layers": 1}, hidden=None, max_epochs=3)
+    certificate = found.diagnose()
+    assert [bound.name for bound in certificate.bounds] == ["as stated", "as proved", "spectral"]
+    weight = found.method_.step.backbone.convs[0].lin.weight[:, :3].detach()
+    spectral = certificate.bounds[2]
+    assert spectral.value == pytest.approx(torch.linalg.matrix_norm(weight, 2).item(), rel=1e-6)
+    assert spectral.limit == 2
+    assert certificate.unique == ("yes" if spectral.holds else "unknown")
+    assert str(certificate).count("Theorem 1") == 3
+
+
+def with_map(live, factor, contraction):
+    """The same prediction, claimed to be of the map `z ↦ factor z`."""
+    changed = Live(live.method, live.problem, live.probabilities, replace(live.solution, contraction=contraction))
+    changed.__dict__["step"] = lambda state: factor * state
+    return changed
+
+
+def test_a_map_that_expands_is_called_so():
+    live = fitted(max_epochs=3)._fitted.live
+    expands = certify(with_map(live, 1.5, 0.5))
+    assert expands.spectral_radius == pytest.approx(1.5)
+    assert (expands.unique, expands.contracts) == ("no", False)
+    assert "may not be unique: label updates are solved from zero" in str(expands)
+    stretched = certify(with_map(live, 0.5, 1.2))
+    assert (stretched.unique, stretched.contracts, stretched.error) == ("unknown", False, float("inf"))
+    assert "unknown: label updates are solved from zero" in str(stretched)
+
+
+@pytest.mark.parametrize("method", ["label_input", "label_reuse", "backbone"])
+def test_no_equilibrium_no_certificate(method):
+    found = fitted(method, max_epochs=2).diagnose()
+    assert not found.solved
+    assert not found.contracts
+    assert "no equilibrium to certify" in str(found)

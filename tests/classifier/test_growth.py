@@ -1,0 +1,114 @@
+"""New nodes without training."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+
+from lignn import Graph, Split
+from lignn.classifier.settings import parameters_of
+from lignn.errors import InputError
+from lignn.methods import NAMES
+from tests.classifier.small import fitted, small_graph
+
+OLD = 80
+
+
+def divided():
+    """The first nodes of the small graph, and what joins the others to them."""
+    whole = small_graph()
+    inner = (whole.edge_index < OLD).all(0)
+    first = Graph(
+        whole.edge_index[:, inner],
+        x=whole.x[:OLD],
+        y=whole.y[:OLD],
+        node_ids=whole.node_ids[:OLD],
+        class_names=whole.class_names,
+    )
+    outer = whole.edge_index[:, ~inner]
+    return first, whole.x[OLD:], outer[:, outer[0] < outer[1]], [str(name) for name in whole.node_ids[OLD:]]
+
+
+def split():
+    order = torch.randperm(OLD, generator=torch.Generator().manual_seed(0))
+    return Split.from_indices(OLD, order[:30], order[30:55], order[55:])
+
+
+@pytest.mark.parametrize("method", NAMES)
+def test_every_method_predicts_as_on_the_whole_graph(method):
+    graph, features, edges, ids = divided()
+    tight = {"tol": 1e-12, "max_steps": 3000} if "tol" in parameters_of(method) else {}
+    classifier = fitted(method, graph=graph, split=split(), max_epochs=3, **tight)
+    known = classifier._fitted.live.problem.labels
+    found = classifier.add_nodes(features, edges, ids)
+    assert found.node_ids.tolist() == ids
+    grown = classifier.graph_
+    assert grown.num_nodes == 90
+    whole = small_graph().coalesced()
+    assert torch.equal(grown.coalesced().edge_index, whole.edge_index)
+    y = torch.cat([torch.where(known.mask, known.onehot.argmax(1), -1), torch.full((10,), -1)])
+    expected = classifier.predict_proba(small_graph().replace(y=y))
+    np.testing.assert_allclose(classifier.predict_proba(), expected, atol=1e-8)
+    np.testing.assert_allclose(found.probabilities, expected[OLD:], atol=1e-8)
+    assert classifier.split_.test[OLD:].all()
+
+
+def test_edges_by_id_are_the_same():
+    graph, features, edges, ids = divided()
+    one, other = (fitted("lpa", graph=graph, split=split()) for _ in range(2))
+    names = np.array([*graph.node_ids, *ids])
+    by_number, by_id = one.add_nodes(features, edges, ids), other.add_nodes(features, names[edges.numpy()], ids)
+    assert np.array_equal(by_number.probabilities, by_id.probabilities)
+
+
+def test_sparse_features_and_weights_and_directions():
+    whole = small_graph()
+    graph = Graph(whole.edge_index, x=sp.csr_array(whole.x.numpy()), y=whole.y, edge_weight=np.ones(whole.num_edges))
+    classifier = fitted(graph=graph, max_epochs=2)
+    classifier.add_nodes(sp.csr_array(whole.x[:1].numpy()), [[3], [90]], edge_weight=[0.5])
+    assert isinstance(classifier.graph_.x, sp.csr_array)
+    assert classifier.graph_.edge_weight[-2:].tolist() == [0.5, 0.5]
+    assert classifier.graph_.is_undirected
+    directed = Graph(whole.edge_index[:, ::2], x=whole.x, y=whole.y)
+    classifier = fitted(graph=directed, max_epochs=2)
+    classifier.add_nodes(whole.x[:2].numpy(), [[3, 90], [90, 91]])
+    assert classifier.graph_.num_edges == directed.num_edges + 2
+
+
+def test_graph_without_features():
+    whole = small_graph()
+    graph = Graph(whole.edge_index, y=whole.y, num_nodes=90)
+    classifier = fitted("lpa", graph=graph)
+    found = classifier.add_nodes(2, [[3, 90], [90, 91]])
+    assert found.evidence.tolist() == [True, True]
+    assert not found.known.any()
+    np.testing.assert_allclose(found.probabilities.sum(1), 1)
+
+
+def test_labels_of_new_nodes_can_be_given():
+    graph, features, edges, ids = divided()
+    classifier = fitted("lpa", graph=graph, split=split())
+    classifier.add_nodes(features, edges, ids)
+    classifier.update_labels({"node85": "b"})
+    assert classifier.decision().known[85]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([[0.0]], [[0], [90]], ["n"]), "new nodes have 1 features, those of the graph 6"),
+        (([[0.0] * 6], [[0], [90]]), "the graph has ids: give ids for the new nodes"),
+        (([[0.0] * 6], [[0], [91]], ["n"]), "outside of the nodes 0 … 90"),
+        (([[0.0] * 6], [["node0"], ["who"]], ["n"]), "edge to node 'who', which is neither in the graph nor new"),
+        (([[0.0] * 6], [[0], [90]], ["node3"]), "'node3' is the name of node 3 and of node 90"),
+        ((np.zeros((0, 6)), [[0], [1]], []), "no new node is given"),
+        ((None, [[0], [90]], ["n"]), "the graph has 6 features: give those of the new nodes"),
+        (([[0.0] * 6], [[0], [90]], ["n"], [1.0]), "the graph has no edge weights: leave them out"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_changes_nothing(arguments, message):
+    classifier = fitted("lpa")
+    before = classifier._fitted
+    with pytest.raises(InputError, match=message):
+        classifier.add_nodes(*arguments)
+    assert classifier._fitted is before

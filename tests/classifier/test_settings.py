@@ -1,0 +1,140 @@
+"""Presets, and every way in which a parameter can be wrong."""
+
+import numpy as np
+import pytest
+import torch
+
+from lignn import NodeClassifier
+from lignn.backbones import GCN
+from lignn.classifier.settings import PRESETS, Settings, parameters_of
+from lignn.equilibrium import Implicit, LastStep
+from lignn.equilibrium.solvers import Anderson, Picard
+from lignn.errors import ConfigError
+from lignn.methods import IGNN, LIGNN, LPA, NAMES
+
+
+def settings(**parameters):
+    return Settings.of(NodeClassifier(**parameters).get_params())
+
+
+def build(num_features=5, num_classes=3, **parameters):
+    return settings(**parameters).build(num_features, num_classes, torch.Generator().manual_seed(0))
+
+
+def build_all(**parameters):
+    return build(**parameters), settings(**parameters).training
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("method", NAMES)
+def test_every_method_can_be_built_with_every_preset(method, preset):
+    built = build(method=method, preset=preset)
+    assert all(weight.isfinite().all() for weight in built.parameters())
+
+
+def test_the_paper_preset_has_the_paper_s_values():
+    method = build(preset="paper")
+    assert method.solver == method.inference == Picard(tol=1e-4 / 3, max_steps=10)
+    assert method.gradient == Implicit("paper", Picard(tol=1e-5 * 2 / 9, max_steps=10))
+    assert (method.rate, method.warm_start, method.feature_mask, method.masking.forward_mask) == (
+        0.5,
+        False,
+        0.0,
+        False,
+    )
+    assert method.step.backbone.convs[0].lin.weight.shape == (64, 3 + 5)
+    training = settings(preset="paper").training
+    assert (training.lr, training.weight_decay, training.max_epochs, training.patience) == (0.01, 0.0, 1000, 100)
+
+
+def test_what_is_given_wins_over_the_preset():
+    method = build(solver="picard", tol=1e-3, max_steps=7, gradient="last_step", mask_rate="adaptive", hidden=9)
+    assert method.solver == Picard(tol=1e-3, max_steps=7, growth=1.1)
+    assert method.gradient == LastStep()
+    assert method.adaptive
+    assert method.step.backbone.convs[0].lin.weight.shape[0] == 9
+    assert build(preset="paper", tol=1e-3).solver == Picard(tol=1e-3, max_steps=10)
+
+
+def test_numpy_numbers_are_numbers():
+    method = build(hidden=np.int64(8), mask_rate=np.float32(0.25), max_steps=np.int32(5), tol=np.float64(1e-2))
+    assert method.rate == 0.25
+    assert method.solver.max_steps == 5
+
+
+def test_solver_of_other_methods():
+    assert build(method="lpa", tol=1e-9).solver == Anderson(tol=1e-9)
+    assert build(method="ignn", solver="picard", max_steps=5).solver == Picard(max_steps=5)
+    assert build(method="lpa").solver == LPA().solver
+    assert build(method="ignn").solver == IGNN(5, 3).solver
+    assert build(method="lae", max_steps=17).solver.max_steps == 17
+
+
+def test_options_go_through():
+    assert build(method="lpa", method_options={"lam": 0.3}).step.lam == 0.3
+    assert len(build(backbone_options={"num_layers": 3}).step.backbone.convs) == 3
+
+
+def test_objects_are_copied():
+    backbone = GCN(5, 3, label_inputs=3)
+    built = build(backbone=backbone)
+    assert built.step.backbone is not backbone
+    assert torch.equal(built.step.backbone.convs[0].lin.weight, backbone.convs[0].lin.weight)
+    method = LIGNN(backbone)
+    assert build(method=method) is not method
+
+
+def test_a_foreign_class_gets_the_options_it_has():
+    class Foreign(torch.nn.Module):
+        def __init__(self, in_channels, hidden_channels, out_channels):
+            super().__init__()
+            self.lins = torch.nn.Sequential(
+                torch.nn.Linear(in_channels, hidden_channels), torch.nn.Linear(hidden_channels, out_channels)
+            )
+
+        def forward(self, x):
+            return self.lins(x)
+
+    assert build(backbone=Foreign, hidden=11).step.backbone.module.lins[0].weight.shape == (11, 8)
+
+
+def test_parameters_of_a_method():
+    assert parameters_of("lpa") == {"solver", "tol", "max_steps"}
+    assert "forward_mask" in parameters_of("lignn")
+    assert parameters_of("backbone") == set()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"preset": "papre"}, "preset 'papre' is unknown; did you mean 'paper'"),
+        ({"method": "lignm"}, "method 'lignm' is unknown; did you mean 'lignn'"),
+        ({"method": 3}, "method: a name or a Method is needed, got 3"),
+        ({"backbone": "gcnn"}, "backbone 'gcnn' is unknown; did you mean 'gcn'"),
+        ({"backbone": 3}, "backbone: a name, a class or a module is needed"),
+        ({"solver": "andersen"}, "did you mean 'anderson'"),
+        ({"gradient": "exakt"}, "did you mean 'exact'"),
+        ({"precision": "float16"}, "precision 'float16' is unknown"),
+        ({"hidden": "64"}, "hidden: a whole number is needed, got '64'"),
+        ({"hidden": 0}, "hidden: at least 1"),
+        ({"hidden": True}, "hidden: a whole number is needed, got True"),
+        ({"dropout": 1.5}, "dropout: a probability"),
+        ({"lr": "fast"}, "lr: a number is needed, got 'fast'"),
+        ({"lr": -1.0}, "lr, max_epochs and patience must be positive"),
+        ({"seed": None}, "seed: a whole number is needed, got None"),
+        ({"inductive": 1}, "inductive: true or false is needed, got 1"),
+        ({"mask_rate": 1.5}, "mask_rate: a number between 0 and 1"),
+        ({"mask_rate": "adaptiv"}, "mask_rate: a number between 0 and 1, or 'adaptive'"),
+        ({"feature_mask": 1.0}, "feature_mask: a share"),
+        ({"tol": -1.0}, "must not be negative"),
+        ({"method_options": ["lam"]}, "method_options: a table is needed"),
+        ({"method": "lpa", "mask_rate": 0.5}, "mask_rate: method 'lpa' has no such parameter, only lignn, lae"),
+        ({"method": "label_input", "tol": 0.5}, "tol: method 'label_input' has no such parameter"),
+        ({"method": "lpa", "method_options": {"lamda": 0.5}}, "has no option 'lamda'; did you mean 'lam'"),
+        ({"method_options": {"maskrate": 0.5}}, "has no option 'maskrate'; did you mean 'mask_rate'"),
+        ({"backbone_options": {"layers": 3}}, "no option 'layers'.*did you mean 'num_layers'"),
+    ],
+)
+def test_wrong_parameters_are_one_sentence(parameters, message):
+    with pytest.raises(ConfigError, match=message):
+        build_all(**parameters)

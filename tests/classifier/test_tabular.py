@@ -1,0 +1,78 @@
+"""Tables without a graph: scikit-learn's own checks, and numbers."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.semi_supervised import LabelSpreading
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from lignn import TabularClassifier
+from lignn.errors import InputError
+
+EXCEPTIONS = {
+    "check_classifiers_classes": "it ends with the classes -1 and 1, and -1 is unlabelled here, as in LabelSpreading, "
+    "which scikit-learn leaves out of this part by its name",
+}
+
+
+@parametrize_with_checks([TabularClassifier(n_neighbors=5)], expected_failed_checks=lambda _: EXCEPTIONS)
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+def half_labelled_digits(labels=100, seed=0):
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(seed).permutation(len(X))
+    table, new = order[:600], order[600:900]
+    known = np.where(np.arange(600) < labels, y[table], -1)
+    return X[table], known, y[table], X[new], y[new]
+
+
+def test_is_as_good_as_label_spreading_on_rows_of_the_table_and_new_ones():
+    X, known, y, X_new, y_new = half_labelled_digits()
+    ours = TabularClassifier(n_neighbors=7).fit(X, known)
+    theirs = LabelSpreading(kernel="knn", n_neighbors=7, max_iter=200).fit(X, known)
+    assert np.mean(ours.transduction_ == y) > np.mean(theirs.transduction_ == y) - 0.01
+    assert ours.score(X_new, y_new) > theirs.score(X_new, y_new) - 0.01
+
+
+def test_known_rows_keep_their_label():
+    X, known, *_ = half_labelled_digits()
+    ours = TabularClassifier(n_neighbors=7).fit(X, known)
+    assert np.array_equal(ours.transduction_[known >= 0], known[known >= 0])
+
+
+def test_an_answer_does_not_depend_on_what_else_is_asked():
+    X, known, _, X_new, _ = half_labelled_digits()
+    ours = TabularClassifier(n_neighbors=7).fit(X, known)
+    together = ours.predict_proba(X_new[:12])
+    alone = np.concatenate([ours.predict_proba(row[None]) for row in X_new[:12]])
+    np.testing.assert_allclose(together, alone, atol=1e-12)
+
+
+def test_any_method_of_the_family():
+    X, known, _, X_new, y_new = half_labelled_digits()
+    ours = TabularClassifier(7, "lignn", options={"max_epochs": 30}).fit(X, known)
+    assert ours.score(X_new, y_new) > 0.8
+    assert ours.node_classifier_.n_iter_ == ours.n_iter_ <= 30
+
+
+def test_text_labels():
+    X = np.array([[0.0], [0.1], [5.0], [5.1]])
+    ours = TabularClassifier(n_neighbors=1).fit(X, np.array(["a", -1, "b", -1], dtype=object))
+    assert ours.predict([[0.05], [5.2]]).tolist() == ["a", "b"]
+    assert ours.transduction_.tolist() == ["a", "a", "b", "b"]
+
+
+@pytest.mark.parametrize(
+    ("y", "options", "message"),
+    [
+        ([-1, -1, -1, -1], {}, "at least two classes"),
+        ([1, 1, -1, -1], {}, "at least two classes"),
+        ([0, 1, 0, 1], {"n_neighbors": 0}, "n_neighbors: at least 1"),
+        ([0, 1, 0, 1], {"options": {"lrr": 1}}, "did you mean 'lr'"),
+    ],
+)
+def test_bad_input_is_one_sentence(y, options, message):
+    with pytest.raises(InputError, match=message):
+        TabularClassifier(**options).fit(np.arange(8.0).reshape(4, 2), y)

@@ -1,0 +1,162 @@
+"""New labels without training."""
+
+import pytest
+import torch
+
+from lignn import NodeClassifier
+from lignn.classifier.live import Live
+from lignn.errors import InputError
+from lignn.labels import KnownLabels
+from tests.classifier.small import fitted, small_graph, small_split
+from tests.problems import half_split, random_graph
+
+UNKNOWN = small_split().test.nonzero().flatten().tolist()
+
+
+def rms(difference):
+    return difference.square().mean().sqrt().item()
+
+
+@pytest.mark.parametrize("solver", ["picard", "anderson"])
+@pytest.mark.parametrize("method", ["lignn", "lpa"])
+def test_a_warm_solve_gives_what_a_cold_one_gives(method, solver):
+    classifier = fitted(method, solver=solver, tol=1e-5, max_steps=3000)
+    tol, contraction = 1e-5, classifier.diagnose().contraction
+    for node in UNKNOWN[:5]:
+        update = classifier.update_labels({node: int(small_graph().y[node])})
+        assert update.warm
+        live = classifier._fitted.live
+        cold = Live.of(live.method, live.problem)
+        assert live.solution.ok
+        assert cold.solution.ok
+        assert rms(live.solution.value - cold.solution.value) <= 2 * tol / (1 - contraction)
+        assert update.solution.steps <= cold.solution.steps
+
+
+def test_labels_come_by_number_or_name():
+    one, other = fitted(max_epochs=3), fitted(max_epochs=3)
+    node = UNKNOWN[0]
+    one.update_labels({node: 2})
+    other.update_labels({f"node{node}": "c"})
+    labels = one._fitted.live.problem.labels
+    assert labels.mask[node]
+    assert labels.onehot[node].tolist() == [0, 0, 1]
+    assert torch.equal(labels.onehot, other._fitted.live.problem.labels.onehot)
+    assert torch.equal(one._fitted.live.probabilities, other._fitted.live.probabilities)
+
+
+def test_a_withdrawn_label_leaves_no_trace():
+    classifier = fitted("lpa", tol=1e-12, max_steps=3000)
+    before = classifier.predict_proba()
+    classifier.update_labels({UNKNOWN[0]: 1, UNKNOWN[1]: 2})
+    assert abs(classifier.predict_proba() - before).max() > 1e-3
+    classifier.update_labels({UNKNOWN[0]: None, UNKNOWN[1]: None})
+    assert abs(classifier.predict_proba() - before).max() < 1e-9
+
+
+def test_more_labels_help():
+    graph = small_graph(n=240, noise=8.0)
+    classifier = fitted(graph=graph, feature_mask=0.8, max_epochs=40)
+    before = classifier.score("test")
+    new = classifier.split_.val.nonzero().flatten().tolist()
+    update = classifier.update_labels({node: int(graph.y[node]) for node in new})
+    assert classifier.score("test") > before
+    assert update.changed > 0
+    assert str(update).startswith(f"{update.changed} predictions changed; re-solved from the last equilibrium in ")
+
+
+def test_where_the_equilibrium_may_not_be_unique_the_solve_is_cold_and_says_so():
+    classifier = fitted(max_epochs=3)
+    certificate = classifier.diagnose()
+    for unsafe in ({"contraction": 1.01}, {"spectral_radius": 1.0, "unique": "no"}):
+        object.__setattr__(certificate, "contraction", 0.5)
+        for name, value in unsafe.items():
+            object.__setattr__(certificate, name, value)
+        update = classifier.update_labels({UNKNOWN[0]: 1})
+        live = classifier._fitted.live
+        assert not update.warm
+        assert "the equilibrium may not be unique" in str(update)
+        assert torch.equal(live.probabilities, Live.of(live.method, live.problem).probabilities)
+
+
+@pytest.mark.parametrize("method", ["label_input", "label_reuse", "correct_and_smooth"])
+def test_a_fixed_number_of_passes_starts_from_zero(method):
+    classifier = fitted(method, max_epochs=3)
+    update = classifier.update_labels({UNKNOWN[0]: 1})
+    live = classifier._fitted.live
+    assert "fixed number of passes" in str(update)
+    assert torch.equal(live.probabilities, Live.of(live.method, live.problem).probabilities)
+
+
+def test_methods_without_label_input_say_that_labels_change_nothing():
+    classifier = fitted("backbone", max_epochs=3)
+    update = classifier.update_labels({UNKNOWN[0]: 1})
+    assert update.changed == 0
+    assert "only training" in update.reason
+
+
+@pytest.mark.parametrize("method", ["lignn", "backbone", "correct_and_smooth"])
+def test_training_goes_on_from_the_present_weights(method):
+    graph = small_graph(noise=3.0)
+    classifier = fitted(method, graph=graph, max_epochs=3)
+    old = {name: weight.clone() for name, weight in classifier.method_.state_dict().items()}
+    new = small_split().val.nonzero().flatten().tolist()[:20]
+    update = classifier.update_labels({node: int(graph.y[node]) for node in new}, epochs=4)
+    assert "trained for 4 more epochs" in str(update)
+    moved = [(weight - old[name]).abs().max().item() for name, weight in classifier.method_.state_dict().items()]
+    assert 0 < max(moved) < 4 * 4 * 0.01  # Adam takes steps of about the learning rate
+    assert classifier._fitted.live.problem.labels.mask[new].all()
+
+
+def test_training_goes_on_to_the_last_epoch_where_no_label_is_held_out():
+    graph = small_graph()
+    classifier = NodeClassifier(max_epochs=3, precision="float64").fit(graph)
+    old = classifier.method_.step.backbone.convs[0].lin.weight.clone()
+    classifier.update_labels({0: 0}, epochs=2)
+    assert not torch.equal(classifier.method_.step.backbone.convs[0].lin.weight, old)
+
+
+def test_several_classes_a_node():
+    graph, split = random_graph(n=30, multilabel=True), half_split(30)
+    classifier = fitted(graph=graph, split=split, max_epochs=3)
+    node = int(split.test.nonzero()[0])
+    classifier.update_labels({node: [0, 2]})
+    assert classifier._fitted.live.problem.labels.onehot[node].tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ({"nobody": 1}, "node 'nobody' is not in the graph"),
+        ({90: 1}, "node 90 is outside of 0 … 89"),
+        ({0: 3}, "class 3 is outside of 0 … 2"),
+        ({0: "d"}, "class 'd' was not there in training"),
+        ({0: [0, 1]}, "one class a node is needed"),
+    ],
+)
+def test_bad_labels_are_one_sentence_and_change_nothing(labels, message):
+    classifier = fitted("lpa")
+    before = classifier._fitted.live
+    with pytest.raises(InputError, match=message):
+        classifier.update_labels({1: 1} | labels)
+    assert classifier._fitted.live is before
+
+
+def test_scores_know_of_corrected_labels():
+    classifier = fitted("lpa")
+    node = UNKNOWN[0]
+    only = torch.zeros(90, dtype=torch.bool)
+    only[node] = True
+    predicted = int(classifier.predict()[node])
+    classifier.update_labels({node: (predicted + 1) % 3})
+    assert classifier.score(only) == 0
+    classifier.update_labels({node: predicted})
+    assert classifier.score(only) == 1
+
+
+def test_known_labels_are_not_shared():
+    classifier = fitted("lpa")
+    labels: KnownLabels = classifier._fitted.live.problem.labels
+    before = labels.onehot.clone()
+    classifier.update_labels({UNKNOWN[0]: 1})
+    assert torch.equal(labels.onehot, before)

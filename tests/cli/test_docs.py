@@ -1,0 +1,74 @@
+"""The commands that the documents print are run as printed, with fewer epochs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lignn.classifier.settings import PRESETS
+from lignn.experiments import workers
+from tests.cli.commands import run
+
+CHECKOUT = Path(__file__).parents[2]
+DOCUMENTS = {"README.md": ".", "docs/tutorial.md": "examples", "examples/README.md": "examples"}
+"""Each document, and the folder that its commands are run in."""
+
+
+def blocks(document: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", (CHECKOUT / document).read_text(encoding="utf-8"), re.DOTALL)
+
+
+def commands(document: str) -> list[list[str]]:
+    lines = [line for block in blocks(document, "sh") for line in block.splitlines()]
+    return [shlex.split(line) for line in lines if line.startswith("lignn ")]
+
+
+def in_this_process(function: Callable[[Any], Any], tasks: Iterable[Any], _jobs: int) -> Iterator[tuple[Any, Any]]:
+    return ((task, function(task)) for task in tasks)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(CHECKOUT / "examples", tmp_path / "examples")
+    monkeypatch.setitem(PRESETS["practical"]["all"], "max_epochs", 3)
+    monkeypatch.setattr(workers, "each", in_this_process)
+    return tmp_path
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_commands_work_as_printed(document: str, checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(checkout / DOCUMENTS[document])
+    printed = commands(document)
+    assert len(printed) >= 3
+    for command in printed:
+        run(*command[1:])
+    assert (checkout / DOCUMENTS[document] / "predictions.csv").read_text().count("\n") == 401
+
+
+def test_the_tutorials_python(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(checkout / "examples")
+    (block,) = blocks("docs/tutorial.md", "python")
+    exec(block.replace("max_epochs=50", "max_epochs=3"), {})
+    assert (checkout / "examples" / "model" / "config.json").is_file()
+
+
+def test_the_tutorials_tables_are_those_of_the_example() -> None:
+    text = (CHECKOUT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    for name in ("nodes.csv", "edges.csv"):
+        head = (CHECKOUT / "examples" / "payments" / name).read_text().splitlines()[:3]
+        assert "\n".join(f"    {line}" for line in head) in text
+
+
+def test_the_example_has_as_many_accounts_and_labels_as_the_documents_say() -> None:
+    rows = (CHECKOUT / "examples" / "payments" / "nodes.csv").read_text().splitlines()[1:]
+    labelled = sum(row.split(",")[1] != "" for row in rows)
+    for document in DOCUMENTS:
+        text = (CHECKOUT / document).read_text(encoding="utf-8")
+        assert f"{len(rows)} " in text
+        assert f"{labelled} " in text

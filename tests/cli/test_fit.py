@@ -1,0 +1,131 @@
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import lignn
+from lignn.cli import progress
+from lignn.training import History
+from tests.cli.commands import outcome, run
+from tests.cli.conftest import EDGES, write_tables
+
+TINY = ("--max-epochs", "6", "--hidden", "4")
+
+
+def test_a_model_and_its_settings(place: Path) -> None:
+    out = run("fit", "mine", "-o", "new", *TINY, "--mask-rate", "adaptive", "--backbone-options", "num_layers=1")
+    assert "Model: new (settings: new.toml)" in out
+    classifier = lignn.load("new")
+    assert (classifier.hidden, classifier.mask_rate, classifier.n_iter_) == (4, "adaptive", 6)
+    assert classifier.graph_.node_ids.tolist() == list("abcdefghijkl")
+    assert {path.name for path in place.iterdir()} == {"mine", "model", "model.toml", "new", "new.toml"}
+
+
+def test_settings_can_be_used_again(place: Path) -> None:
+    run("fit", "mine", "-o", "one", *TINY, "--preset", "paper", "--seed", 3)
+    run("fit", "mine", "-o", "two", "--config", "one.toml")
+    assert (place / "one.toml").read_text().splitlines()[1:] == (place / "two.toml").read_text().splitlines()[1:]
+    assert run("predict", "one") == run("predict", "two")
+
+
+@pytest.mark.parametrize("method", ["eignn", "ignn", "lpa", "threeference", "correct_and_smooth"])
+def test_settings_of_every_kind_of_network_can_be_used_again(place: Path, method: str) -> None:
+    run("fit", "mine", "-o", "one", "--max-epochs", 1, "--method", method)
+    run("fit", "mine", "-o", "two", "--config", "one.toml")
+    assert run("predict", "one") == run("predict", "two")
+
+
+def test_json_and_nothing_else(place: Path) -> None:
+    result = outcome("fit", "mine", "-o", "new", *TINY, "--json")
+    record = json.loads(result.out)
+    assert result.err == ""
+    assert (record["model"], record["settings"], record["epochs"]) == ("new", "new.toml", 6)
+    assert set(record["scores"]) == {"train", "val"}
+    assert record["parameters"]["hidden"] == 4
+
+
+def test_a_log_gets_plain_lines(place: Path) -> None:
+    assert outcome("fit", "mine", "-o", "new", *TINY).err.startswith("epoch 1/6  loss ")
+
+
+def test_the_tables_own_split_is_used_and_its_test_part_scored(place: Path) -> None:
+    parts = ["train"] * 6 + ["val"] * 2 + ["test"] * 2
+    rows = [f"n{i},{'rb'[i % 2]},{part},{i}" for i, part in enumerate(parts)]
+    nodes = "\n".join(["id,label,split,x", *rows]) + "\n"
+    write_tables(place / "own", nodes, "source,target\n" + "\n".join(f"n{i},n{i + 1}" for i in range(9)) + "\n")
+    record = json.loads(run("fit", "own", "-o", "new", *TINY, "--json"))
+    assert set(record["scores"]) == {"train", "val", "test"}
+    assert lignn.load("new").split_.test.tolist() == [False] * 8 + [True] * 2
+
+
+def test_undirected_joins_the_reverse_edges(place: Path) -> None:
+    edges = len(EDGES.splitlines()) - 1
+    run("fit", "mine", "-o", "new", *TINY, "--undirected")
+    assert lignn.load("model").graph_.num_edges == edges
+    assert lignn.load("new").graph_.num_edges == 2 * edges
+
+
+@contextmanager
+def ctrl_c_after(epochs: int) -> Iterator[Callable[[History], None]]:
+    def tell(history: History) -> None:
+        if len(history.epochs) == epochs:
+            raise KeyboardInterrupt
+
+    yield tell
+
+
+def test_ctrl_c_leaves_the_best_model_and_resume_goes_on(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("fit", "mine", "-o", "whole", *TINY)
+    with monkeypatch.context() as interrupting:
+        interrupting.setattr(progress, "of_training", lambda *_, **__: ctrl_c_after(4))
+        result = outcome("fit", "mine", "-o", "new", *TINY)
+    assert result.code == 130
+    assert result.out == ""
+    assert result.err.startswith("interrupted after 4 epochs; the best model so far (epoch ")
+    assert result.err.endswith(") is new; go on with: lignn fit mine -o new --resume\n")
+    assert len(lignn.load("new").history_.epochs) == 4
+    assert "error: new.checkpoint: an interrupted run; add --resume" in outcome("fit", "mine", "-o", "new").err
+    run("fit", "mine", "-o", "new", "--resume")
+    assert run("predict", "new") == run("predict", "whole")
+    assert not list(place.glob("*.checkpoint*"))
+
+
+def test_ctrl_c_before_the_first_epoch_leaves_nothing(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(lignn.NodeClassifier, "fit", interrupted)
+    result = outcome("fit", "mine", "-o", "new")
+    assert result.code == 130
+    assert result.err == "interrupted before the first epoch was done; no model was written\n"
+    assert not list(place.glob("new*"))
+
+
+def test_a_real_ctrl_c(place: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "lignn",
+        "fit",
+        "mine",
+        "-o",
+        "new",
+        "--max-epochs",
+        "100000",
+        "--patience",
+        "99999",
+    ]
+    with subprocess.Popen(command, cwd=place, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("epoch 1/100000")
+        process.send_signal(signal.SIGINT)
+        rest = process.stderr.read()
+        assert process.wait(timeout=60) == 130
+    assert "go on with: lignn fit mine -o new --resume" in rest
+    assert "Traceback" not in rest
+    assert lignn.load(place / "new").n_iter_ >= 1

@@ -1,0 +1,69 @@
+import warnings
+from pathlib import Path
+
+import pytest
+
+import lignn
+from lignn.cli import app, main
+from lignn.errors import ConvergenceWarning, InputError, LignnError
+from tests.cli.commands import outcome
+
+
+@pytest.mark.parametrize(("error", "code"), [(InputError, 2), (LignnError, 1)])
+def test_exit_codes(monkeypatch: pytest.MonkeyPatch, error: type[Exception], code: int) -> None:
+    def fails(*_: object) -> None:
+        raise error("what is wrong")
+
+    monkeypatch.setattr("lignn.classifier.load", fails)
+    result = outcome("diagnose", "model")
+    assert (result.code, result.out, result.err) == (code, "", "error: what is wrong\n")
+
+
+def test_an_interruption_ends_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("lignn.classifier.load", interrupted)
+    assert outcome("diagnose", "model").code == 130
+
+
+def test_a_bug_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("lignn.classifier.load", broken)
+    with pytest.raises(ZeroDivisionError):
+        main(["diagnose", "model"])
+
+
+def test_a_warning_is_one_line(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unsure(*_: object) -> None:
+        warnings.warn("did not converge", ConvergenceWarning, stacklevel=1)
+        raise InputError("and ends")
+
+    monkeypatch.setattr("lignn.classifier.load", unsure)
+    assert outcome("diagnose", "model").err == "warning: did not converge\nerror: and ends\n"
+
+
+def test_no_arguments_print_the_help() -> None:
+    result = outcome()
+    assert result.code == 2
+    assert "Usage" in result.out + result.err
+    assert "error" not in result.err
+
+
+def test_version_has_what_a_bug_report_needs() -> None:
+    result = outcome("--version")
+    assert result.code == 0
+    assert result.out.startswith(f"lignn {lignn.__version__}, Python 3.")
+    assert [line.split()[0] for line in result.out.splitlines()[1:]] == [
+        *("torch", "torch_geometric", "numba", "numpy", "scipy", "scikit-learn", "pyarrow")
+    ]
+
+
+def test_every_verb_has_help_and_json() -> None:
+    for command in app.registered_commands:
+        assert command.callback is not None
+        name = command.callback.__name__
+        text = outcome(name, "--help").out
+        assert "--json" in text, name

@@ -1,0 +1,91 @@
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import lignn
+from tests.cli.commands import outcome, run
+
+COLUMNS = ["id", "label", "confidence", "evidence", "known", "p_blue", "p_red"]
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_the_table_is_the_classifiers_decision(place: Path) -> None:
+    said = run("predict", "model", "-o", "out.csv")
+    assert said.startswith("12 predictions, mean confidence 0.")
+    table = rows((place / "out.csv").read_text())
+    decision = lignn.load("model").decision()
+    assert list(table[0]) == COLUMNS
+    assert [row["id"] for row in table] == list("abcdefghijkl")
+    assert [row["label"] for row in table] == decision.names.tolist()
+    assert [row["known"] for row in table] == ["false" if row["id"] in "gh" else "true" for row in table]
+    p = np.array([[float(row["p_blue"]), float(row["p_red"])] for row in table])
+    np.testing.assert_allclose(p, decision.probabilities, rtol=1e-6)
+    np.testing.assert_allclose(p.sum(1), 1, rtol=1e-5)
+    np.testing.assert_allclose([float(row["confidence"]) for row in table], p.max(1), rtol=1e-6)
+
+
+def test_without_a_file_the_table_is_printed(place: Path) -> None:
+    run("predict", "model", "-o", "out.csv")
+    result = outcome("predict", "model")
+    assert result.out == (place / "out.csv").read_text()
+    assert result.err == ""
+
+
+def test_parquet_holds_the_same(place: Path) -> None:
+    run("predict", "model", "-o", "out.parquet")
+    table = pq.read_table(place / "out.parquet").to_pydict()
+    assert list(table) == COLUMNS
+    np.testing.assert_array_equal(table["p_red"], lignn.load("model").decision().probabilities[:, 1])
+
+
+def test_json_and_nothing_else(place: Path) -> None:
+    result = outcome("predict", "model", "-o", "out.csv", "--json")
+    record = json.loads(result.out)
+    assert result.err == ""
+    assert record["nodes"] == 12
+    assert sum(record["labels"].values()) == 12
+    assert record["no_evidence"] == 0
+    assert record["file"] == "out.csv"
+
+
+def test_the_models_own_graph_by_name_gives_the_same(place: Path) -> None:
+    assert run("predict", "model", "--graph", "mine") == run("predict", "model")
+
+
+def test_new_labels_take_effect(place: Path) -> None:
+    (place / "new.csv").write_text("id,label\ng,red\na,\n")
+    told = {row["id"]: row for row in rows(run("predict", "model", "--labels", "new.csv"))}
+    classifier = lignn.load("model")
+    classifier.update_labels({"g": "red", "a": None})
+    assert (told["g"]["known"], told["a"]["known"]) == ("true", "false")
+    expected = classifier.decision().probabilities[:, 1]
+    np.testing.assert_allclose([float(row["p_red"]) for row in told.values()], expected, rtol=1e-6)
+
+
+def test_nodes_without_evidence_are_counted(place: Path) -> None:
+    with (place / "mine" / "nodes.csv").open("a") as file:
+        file.write("lonely,,0,0\n")
+    out = run("predict", "model", "--graph", "mine", "-o", "out.csv")
+    assert "1 nodes have no evidence: no known label reaches them" in out
+    assert rows((place / "out.csv").read_text())[-1]["evidence"] == "false"
+
+
+def test_an_existing_file_is_replaced_whole(place: Path) -> None:
+    (place / "out.csv").write_text("old" * 10_000)
+    run("predict", "model", "-o", "out.csv")
+    assert (place / "out.csv").read_text().splitlines()[0].replace('"', "") == ",".join(COLUMNS)
+
+
+@pytest.mark.parametrize("folder", [".", ".."])
+def test_models_work_from_anywhere(place: Path, monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
+    expected = run("predict", "model")
+    monkeypatch.chdir(place / folder)
+    assert run("predict", place / "model") == expected

@@ -1,0 +1,79 @@
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from lignn.cli.report import report
+from lignn.cli.reproduce import reproduce
+from lignn.errors import InputError
+from lignn.experiments import records, study
+from tests.experiments import tiny
+
+app = typer.Typer()
+app.command()(reproduce)
+app.command()(report)
+
+
+def run(*arguments: str | Path, code: int = 0) -> str:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    (tmp_path / "tiny.toml").write_text(tiny.TEXT)
+    return tmp_path / "tiny.toml"
+
+
+def test_list():
+    assert [line.split()[0] for line in run("reproduce").splitlines()] == study.names()
+    listed = json.loads(run("reproduce", "list", "--json"))
+    assert {one["name"]: one["cases"] for one in listed}["figure2"] == 45
+
+
+def test_a_plan_runs_nothing(own, tmp_path):
+    text = run("reproduce", own, "--dry-run", "--out", tmp_path / "out", "--runs", "3")
+    assert text.splitlines() == [
+        "tiny: 6 runs to do, 0 there; time: unknown",
+        "    3 × GCN / chains-10",
+        "    3 × LI-GCN (β 0.5) / chains-10",
+    ]
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_plan_estimates_time_from_records(own, tmp_path):
+    done = tiny.record("GCN", 0, 0.4, study="tiny", dataset="chains-10", seconds=30.0)
+    records.append(tmp_path / "tiny.jsonl", done)
+    plan = json.loads(run("reproduce", own, "--dry-run", "--out", tmp_path, "--only", "GCN", "--jobs", "2", "--json"))
+    assert (plan[0]["to_do"], plan[0]["seconds"], plan[0]["time"]) == (2, 30.0, "30 s")
+
+
+def test_run_resume_and_report(own, tmp_path):
+    out = tmp_path / "out"
+    arguments = ("reproduce", own, "--out", out, "--only", "GCN")
+    assert run(*arguments) == f"tiny: 2 new runs, 0 were there; records: {out / 'tiny.jsonl'}\n"
+    assert run(*arguments) == f"tiny: 0 new runs, 2 were there; records: {out / 'tiny.jsonl'}\n"
+    files = json.loads(run("report", out, "--json"))
+    assert str(out / "report.html") in files
+
+
+def test_a_failure_is_told_and_gives_exit_code_1(own, tmp_path):
+    own.write_text(tiny.TEXT.replace("hidden = 4", "hiden = 4"))
+    text = run("reproduce", own, "--out", tmp_path, "--runs", "1", "--only", "GCN", code=1)
+    assert "  failed: GCN, chains-10, run 0: backbone GCN has no option 'hiden'" in text
+
+
+def test_an_interrupt_gives_exit_code_130(own, tmp_path, monkeypatch):
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("lignn.experiments.runner.execute", interrupted)
+    run("reproduce", own, "--out", tmp_path, code=130)
+
+
+def test_a_filter_that_matches_nothing_is_refused(own, tmp_path):
+    with pytest.raises(InputError, match="no run matches x; rows of tiny are GCN, LI-GCN"):
+        run("reproduce", own, "--out", tmp_path, "--only", "x")

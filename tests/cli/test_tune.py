@@ -1,0 +1,25 @@
+import json
+from pathlib import Path
+
+from tests.cli.commands import outcome, run
+
+TINY = ("--jobs", "1", "--runs", "1", "--trials", "3", "--max-epochs", "2")
+
+
+def test_the_best_settings_fit(place: Path) -> None:
+    out = run("tune", "mine", *TINY, "--hidden", 4, "-o", "best.toml")
+    assert out.splitlines()[0].split() == ["settings", "validation", "F1-micro", "(%)", "seconds", "a", "run"]
+    assert "The best of 3 validation scores flatters" in out
+    assert "hidden = 4\n" in (place / "best.toml").read_text()
+    run("fit", "mine", "--config", "best.toml", "-o", "new")
+
+
+def test_json_and_nothing_else(place: Path) -> None:
+    result = outcome("tune", "mine", *TINY, "--json")
+    record = json.loads(result.out)
+    assert result.err == ""
+    assert len(record["trials"]) == 3
+    scores = [trial["val"] for trial in record["trials"]]
+    assert scores == sorted(scores, reverse=True)
+    assert record["best"] == {"max_epochs": 2, **record["trials"][0]["settings"]}
+    assert set(record["test"]) == {"best", "preset"}

@@ -1,0 +1,64 @@
+import json
+
+import pytest
+
+from lignn.errors import InputError
+from lignn.experiments import records
+
+
+def test_what_is_appended_is_read(tmp_path):
+    file = records.file_of(tmp_path / "new", "tiny")
+    assert records.read(file) == []
+    records.repair(file)
+    for number in range(3):
+        records.append(file, {"id": str(number), "β": 0.5})
+    assert [record["id"] for record in records.read(file)] == ["0", "1", "2"]
+    assert file.read_text(encoding="utf-8").count("\n") == 3
+
+
+def test_a_later_record_takes_the_place_of_an_earlier_one(tmp_path):
+    file = tmp_path / "x.jsonl"
+    records.append(file, {"id": "a", "status": "failed"})
+    records.append(file, {"id": "a", "status": "ok"})
+    assert records.read(file) == [{"id": "a", "status": "ok"}]
+
+
+def test_a_torn_last_line_is_ignored_and_cut_off(tmp_path):
+    file = tmp_path / "x.jsonl"
+    records.append(file, {"id": "a"})
+    whole = file.read_bytes()
+    file.write_bytes(whole + b'{"id": "b", "sco')
+    assert records.read(file) == [{"id": "a"}]
+    records.repair(file)
+    assert file.read_bytes() == whole
+    records.append(file, {"id": "b"})
+    assert [record["id"] for record in records.read(file)] == ["a", "b"]
+
+
+@pytest.mark.parametrize("line", ["{", "[1]", "{}", "3"])
+def test_a_damaged_line_elsewhere_is_named(tmp_path, line):
+    file = tmp_path / "x.jsonl"
+    file.write_text(f'{{"id": "a"}}\n{line}\n{{"id": "b"}}\n')
+    with pytest.raises(InputError, match=r"x\.jsonl, line 2: not a record"):
+        records.read(file)
+
+
+def test_infinity_is_refused_since_json_has_none(tmp_path):
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        records.append(tmp_path / "x.jsonl", {"id": "a", "loss": float("inf")})
+
+
+def test_an_unwritable_place_is_one_sentence(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="records cannot be written there"):
+        records.repair(tmp_path / "file" / "x.jsonl")
+
+
+def test_provenance_is_plain_and_names_versions():
+    made = json.loads(json.dumps(records.provenance()))
+    assert set(made["versions"]) == {"lignn", "python", "torch", "numpy", "scipy", "numba"}
+    assert made["commit"] is None or len(made["commit"]["hash"]) == 40
+
+
+def test_a_package_outside_of_a_checkout_has_no_commit(tmp_path):
+    assert records._commit(tmp_path) is None

@@ -1,0 +1,32 @@
+import pytest
+from scipy.stats import ttest_rel
+
+from lignn.experiments import summary
+from tests.experiments import tiny
+
+
+def test_paired_difference_by_hand():
+    ours, base = {0: 41.0, 1: 44.0, 2: 46.0, 9: 1.0}, {0: 40.0, 1: 42.0, 2: 44.0, 8: 99.0}
+    found = summary.paired(ours, base)
+    # differences 1, 2, 2: mean 5/3, standard error 1/3, t quantile of two degrees of freedom 4.3027
+    assert found.count == 3
+    assert found.mean == pytest.approx(5 / 3)
+    assert (found.low, found.high) == pytest.approx((5 / 3 - 4.302653 / 3, 5 / 3 + 4.302653 / 3))
+    assert found.p == pytest.approx(ttest_rel([41, 44, 46], [40, 42, 44]).pvalue)
+    assert str(found) == "+1.67 [+0.23, +3.10], p 0.038"
+
+
+def test_differences_without_spread():
+    assert summary.paired({0: 1.0}, {1: 1.0}) is None
+    assert str(summary.paired({0: 1.5}, {0: 1.0})) == "+0.50"
+    assert str(summary.paired({0: 1.5, 1: 2.5}, {0: 1.0, 1: 2.0})) == "+0.50 [+0.50, +0.50]"
+
+
+def test_mean_and_sample_deviation():
+    assert summary.mean_and_deviation([40.0, 42.0, 44.0]) == "42.00 ± 2.00"
+    assert summary.mean_and_deviation([40.0]) == "40.00"
+
+
+def test_scores_are_percent_of_the_runs_that_succeeded():
+    runs = [tiny.record("GCN", 0, 0.4), tiny.record("GCN", 1, 0.5, status="failed"), tiny.record("GCN", 2, 0.6)]
+    assert summary.scores(runs) == {("GCN", "chameleon"): {(0, 0): 40.0, (2, 2): 60.0}}
