@@ -151,7 +151,7 @@ def test_adaptive_mask_rate_follows_the_backward_contraction():
     contraction = method.solution.adjoints[-1].contraction
     method.after_update()
     assert method.rate == min(max(contraction - 0.1, 0.1), 0.9)
-    assert (method.solver.growth, method.gradient.solver.growth) == (None, 1.1)
+    assert (method.solver.growth, method.gradient.solver.growth) == (1.1, 1.1)
 
 
 def test_settings_of_the_paper():

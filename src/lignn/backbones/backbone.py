@@ -79,7 +79,7 @@ class LinearFirst(Backbone):
 
     @abstractmethod
     def linear(self, x: Tensor | SparseMatrix, adj: Adjacency, columns: slice) -> Tensor:
-        """The first layer's linear map of `x`, which stands in these columns of its input, without bias; a new tensor."""
+        """The first layer's linear map of `x`, which stands in these columns of its input, as a new tensor."""
 
     @abstractmethod
     def rest(self, hidden: Tensor, adj: Adjacency) -> Tensor:

@@ -105,16 +105,15 @@ class LIGNN(LabelInputted):
         """LI-GNN with the tolerances behind the paper's figures and tables.
 
         Root mean square `1e-4 / c` forward and `1e-5 (c-1) / c²` backward; one budget for both. With an adaptive mask
-        rate the backward solve stops once it expands by more than 1.1. The paper's choices are the defaults.
+        rate a solve stops once it expands by more than 1.1. The paper's choices are the defaults.
         """
         if solver not in BY_NAME:
             raise ConfigError(f"solver {solver!r} is unknown; {did_you_mean(solver, BY_NAME)}")
         if gradient not in ("paper", "exact", "last_step"):
             raise ConfigError(f"gradient {gradient!r} is unknown; choose from paper, exact, last_step")
         c = backbone.num_classes
-        # Not the forward one: while labels travel along a chain its changes grow, and stopping it there loses them.
         growth = 1.1 if mask_rate == "adaptive" else None
-        forward = BY_NAME[solver](tol=1e-4 / c, max_steps=max_steps)
+        forward = BY_NAME[solver](tol=1e-4 / c, max_steps=max_steps, growth=growth)
         backward = BY_NAME[solver](tol=1e-5 * (c - 1) / c**2, max_steps=max_steps, growth=growth)
         strategy = LastStep() if gradient == "last_step" else Implicit(gradient, backward)
         return cls(backbone, mask_rate, forward_mask, forward, strategy, warm_start, feature_mask)
