@@ -5,6 +5,7 @@ import pickle
 import pytest
 import torch
 
+from lignn import Split
 from lignn.classifier.live import Live, problem_of
 from lignn.labels import KnownLabels
 from lignn.methods import Problem
@@ -33,6 +34,22 @@ def test_features_are_looked_at_once():
     del backbone.features
     fresh = Live.of(live.method, Problem.of(small_graph(), fewer, torch.float64))
     assert torch.equal(changed.probabilities, fresh.probabilities)
+
+
+@pytest.mark.parametrize("method", ["lignn", "lpa", "reslpa"])
+def test_a_label_in_a_part_that_none_has_reached(method):
+    whole = small_graph()
+    edges = whole.edge_index[:, ((whole.edge_index < 80).sum(0) != 1)]
+    graph = whole.replace(edge_index=edges)
+    split = Split(small_split().train & (torch.arange(90) < 80), small_split().val, small_split().test)
+    live = fitted(method, graph=graph, split=split, max_epochs=3)._fitted.live
+    assert not live.problem.evidence[80:].any()
+    mask = live.problem.labels.mask.clone()
+    mask[85] = True
+    labels = KnownLabels.of(graph, mask, torch.float64)
+    changed = live.with_labels(labels)
+    assert changed.problem.evidence[85]
+    assert torch.equal(changed.probabilities, Live.of(live.method, live.problem.knowing(labels)).probabilities)
 
 
 def test_survives_pickling():

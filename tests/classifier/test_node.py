@@ -48,7 +48,7 @@ def test_parameters_are_kept_as_given_and_copied_by_clone():
 def test_wrong_values_are_refused_at_fit_only():
     """scikit-learn's check of this also tries a parameter called `unknown`, which is refused."""
     classifier = NodeClassifier(hidden="wide", solver=3, preset=None)
-    with pytest.raises(ConfigError, match="preset: a text is needed, got None"):
+    with pytest.raises(ConfigError, match="hidden: a whole number is needed"):
         classifier.fit(small_graph())
 
 

@@ -123,7 +123,7 @@ def _train_first(
 def _refitted(settings: Settings, graph: Graph, split: Split, live: Live, history: History, known: KnownLabels) -> Live:
     """The method trained from fresh weights on all of `known`, for as many epochs as were best."""
     method, generator = _fresh(settings, graph, known.num_classes)
-    problem = replace(live.problem, labels=known)
+    problem = live.problem.knowing(known)
     seen = _seen(problem, ~split.test, settings)
     _train(method, seen, problem, None, generator, replace(settings.training, max_epochs=history.best + 1))
     method.load_extra_state(live.method.extra_state())
@@ -139,7 +139,7 @@ def go_on(fitted: Fitted, known: KnownLabels, truth: Graph, epochs: int) -> Live
     method = copy.deepcopy(live.method)
     if isinstance(method, LabelInputted) and live.solution is not None:
         method.load_extra_state(method.extra_state() | dict.fromkeys(("training", "evaluation"), live.solution.value))
-    problem = replace(live.problem, labels=known)
+    problem = live.problem.knowing(known)
     held_out = fitted.split.val & truth.labelled & ~known.mask
     score = score_on(truth, {"val": held_out}) if held_out.any() else None
     seen = _seen(problem, known.mask | ~fitted.split.held_out, settings)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import warnings
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,9 +12,10 @@ import torch
 from torch import Tensor
 
 from lignn.equilibrium import Map, Solution, solve
+from lignn.errors import ConvergenceWarning
 from lignn.graph import Graph
 from lignn.labels import KnownLabels
-from lignn.methods import LabelInputted, Method, Problem
+from lignn.methods import LabelInputted, Method, Problem, PropagationStep, Step
 from lignn.propagation import SparseMatrix
 
 
@@ -67,7 +69,7 @@ class Live:
         """Whether the prediction is an equilibrium, not a fixed number of passes: only then any start will do."""
         return isinstance(self.method, LabelInputted) and self.method.inference.tol > 0
 
-    @property
+    @cached_property
     def labels(self) -> Tensor:
         """Class numbers (n), or 0/1 rows (n×c) for multi-label tasks."""
         if self.problem.labels.multilabel:
@@ -76,13 +78,23 @@ class Live:
 
     def with_labels(self, labels: KnownLabels, start: Tensor | None = None) -> Live:
         """The same with other known labels: features are not looked at again."""
-        problem = replace(self.problem, labels=labels)
-        if not isinstance(self.method, LabelInputted):
-            return Live.of(self.method, problem)
+        problem = self.problem.knowing(labels)
+        if not isinstance(self.method, LabelInputted) or _looks_at_labels(self.method.step):
+            return Live.of(self.method, problem, start)
         return self._solved(self.method, problem, self.step, start)
+
+    def warn_if_unsolved(self) -> None:
+        """Say so if the solve did not reach what was asked for; to be called by what the user calls."""
+        if self.solution is not None and not self.solution.ok:
+            warnings.warn(self.solution.message, ConvergenceWarning, stacklevel=3)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "step"}  # a closure; made again
+
+
+def _looks_at_labels(step: Step) -> bool:
+    """Whether more than a step's input depends on the labels: residuals are added only where some label arrives."""
+    return isinstance(step, PropagationStep) and step.residual is not None
 
 
 def problem_of(graph: Graph, labels: KnownLabels) -> Problem:

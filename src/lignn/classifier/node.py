@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -24,7 +23,7 @@ from lignn.classifier.fitting import Fitted
 from lignn.classifier.live import Live, problem_of
 from lignn.classifier.settings import Settings
 from lignn.classifier.update import Update, relabelled, solve_again
-from lignn.errors import ConfigError, ConvergenceWarning, InputError, did_you_mean
+from lignn.errors import ConfigError, InputError, did_you_mean
 from lignn.graph import Graph, Split
 from lignn.graph.split import PARTS
 from lignn.methods import Method
@@ -161,7 +160,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         settings = Settings.of(self.get_params(deep=False))
         file = None if checkpoint is None else Path(checkpoint)
         self._take(fitting.fit(settings, graph, split, progress, file))
-        _warn_if_unsolved(self._fitted.live)
+        self._fitted.live.warn_if_unsolved()
         if self._fitted.interrupted:
             raise KeyboardInterrupt
         return self
@@ -239,6 +238,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
     def update_labels(self, labels: Mapping[Any, Any], epochs: int = 0) -> Update:
         """Take new, corrected or withdrawn labels into account without starting over.
 
+        A solve starts from the last equilibrium where the certificate allows it; the first update after a fit asks
+        for that certificate, later ones do not.
+
         Args:
             labels: class number or name (a collection of them for multi-label tasks) by node number or id; None makes
                 a label unknown again.
@@ -249,12 +251,12 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         known = relabelled(fitted.live.problem.labels, self.graph_, fitted.classes, labels)
         if epochs:
             live = fitting.go_on(fitted, known, self._truth(), epochs)
-            update = Update.between(fitted.live, live, f"trained for {epochs} more epochs")
+            update = Update(fitted.live, live, f"trained for {epochs} more epochs")
             self._take(replace(fitted, live=live))
         else:
-            live, update = solve_again(fitted.live, known, self._wellposed())
-            self._fitted = replace(fitted, live=live)
-        _warn_if_unsolved(live)
+            update = solve_again(fitted.live, known, self._wellposed())
+            self._fitted = replace(fitted, live=update.after)
+        update.after.warn_if_unsolved()
         return update
 
     def add_nodes(
@@ -278,7 +280,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         state = growth.state_for(fitted.live, graph.num_nodes) if self._wellposed().contracts else None
         live = Live.of(self.method_, problem_of(graph, growth.labels_for(fitted.live, graph.num_nodes)), state)
         self._take(replace(fitted, graph=graph, split=growth.split_for(self.split_, graph.num_nodes), live=live))
-        _warn_if_unsolved(live)
+        live.warn_if_unsolved()
         return self.decision()[slice(old, None)]
 
     def explain(self, node: Any, k: int = 10) -> explain.Explanation:
@@ -305,7 +307,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         aligned = self._aligned(graph)
         labels = self._fitted.classes.known(aligned, aligned.labelled, self._fitted.settings.dtype)
         live = Live.of(self.method_, problem_of(aligned, labels))
-        _warn_if_unsolved(live)
+        live.warn_if_unsolved()
         return live
 
     def _aligned(self, graph: Graph) -> Graph:
@@ -339,22 +341,3 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
     def _wellposed(self) -> Certificate:
         """The certificate of these weights on this graph; a change of labels does not ask for a new one."""
         return self.diagnose() if self._certified is None else self._certified[1]
-
-
-def load(folder: str | PathLike[str], method: Method | None = None, backbone: Any = None) -> NodeClassifier:
-    """A classifier that `NodeClassifier.save` wrote, as it was.
-
-    Args:
-        folder: it was saved to.
-        method: the method, if the model was made with an object of your own.
-        backbone: likewise.
-    """
-    parameters, fitted = saving.read(folder, {"method": method, "backbone": backbone})
-    classifier = NodeClassifier(**parameters)
-    classifier._take(fitted)
-    return classifier
-
-
-def _warn_if_unsolved(live: Live) -> None:
-    if live.solution is not None and not live.solution.ok:
-        warnings.warn(live.solution.message, ConvergenceWarning, stacklevel=3)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from lignn.classifier.certificate import Certificate
@@ -20,22 +21,30 @@ class Update:
     """What a change of labels has done.
 
     Attributes:
-        changed: nodes whose predicted label is another one now.
-        warm: whether the solve started from the last equilibrium.
-        reason: why it started from zero, if it did.
-        solution: the account of the solve; None for methods without one.
+        before: the prediction there was.
+        after: the one there is.
+        reason: why the solve started from zero, or what else was done; empty if it started from the last equilibrium.
     """
 
-    changed: int
-    warm: bool
-    reason: str
-    solution: Solution | None
+    before: Live = field(repr=False)
+    after: Live = field(repr=False)
+    reason: str = ""
 
-    @classmethod
-    def between(cls, old: Live, new: Live, reason: str = "") -> Update:
-        """What is different; a reason says why the solve started from zero."""
-        changed = (new.labels != old.labels).reshape(len(old.labels), -1).any(1)
-        return cls(int(changed.sum()), not reason, reason, new.solution)
+    @property
+    def warm(self) -> bool:
+        """Whether the solve started from the last equilibrium."""
+        return not self.reason
+
+    @property
+    def solution(self) -> Solution | None:
+        """The account of the solve; None for methods without one."""
+        return self.after.solution
+
+    @cached_property
+    def changed(self) -> int:
+        """How many nodes have another predicted label now."""
+        old, new = self.before.labels, self.after.labels
+        return int((old != new).reshape(len(old), -1).any(1).sum())
 
     def __str__(self) -> str:
         solved = "" if self.solution is None else f" in {self.solution.steps} steps ({self.solution.status})"
@@ -53,7 +62,7 @@ def relabelled(known: KnownLabels, graph: Graph, classes: Classes, labels: Mappi
     return KnownLabels(mask, onehot, known.multilabel)
 
 
-def solve_again(live: Live, labels: KnownLabels, certificate: Certificate) -> tuple[Live, Update]:
+def solve_again(live: Live, labels: KnownLabels, certificate: Certificate) -> Update:
     """The prediction with other labels, from the last equilibrium where that is safe, else from zero.
 
     Where the map contracts both give the same within `tol / (1 - K̂)`. Where it need not, a solve from elsewhere may
@@ -64,7 +73,7 @@ def solve_again(live: Live, labels: KnownLabels, certificate: Certificate) -> tu
     if not reason and new.solution is not None and not (new.solution.ok and new.solution.contraction < 1):
         reason = f"the re-solve did not contract, K̂ {new.solution.contraction:.3g}"
         new = live.with_labels(labels)
-    return new, Update.between(live, new, reason)
+    return Update(live, new, reason)
 
 
 def _why_cold(live: Live, certificate: Certificate) -> str:
