@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from lignn import Split
-from lignn.classifier.live import Live, problem_of
+from lignn.classifier.live import Live
 from lignn.labels import KnownLabels
 from lignn.methods import Problem
 from tests.classifier.small import fitted, small_graph, small_split
@@ -61,9 +61,9 @@ def test_survives_pickling():
 def test_problem_without_any_label():
     graph = small_graph()
     nothing = KnownLabels(torch.zeros(90, dtype=torch.bool), torch.zeros(90, 3, dtype=torch.float64))
-    problem = problem_of(graph, nothing)
+    problem = Problem.with_labels(graph, nothing)
     live = Live.of(fitted(max_epochs=3).method_, problem)
     torch.testing.assert_close(live.probabilities.sum(1), torch.ones(90, dtype=torch.float64))
     assert not problem.evidence.any()
-    same = problem_of(graph, KnownLabels.of(graph, small_split().train, torch.float64))
+    same = Problem.with_labels(graph, KnownLabels.of(graph, small_split().train, torch.float64))
     assert torch.equal(same.x, Problem.of(graph, small_split().train, torch.float64).x)

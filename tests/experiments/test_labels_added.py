@@ -64,7 +64,7 @@ def test_the_report_has_the_numbers(tmp_path):
     assert "60.00 ± 14.14" in text
     assert "500 ms, 4 steps" in text
     assert "there, run 7 failed: no disk" in text
-    assert "here: 3 labels a class to begin with, 2 runs" in text
+    assert "here: 3 labels a class to begin with; runs: 2" in text
     assert (tmp_path / "figures" / "labels_added.png").stat().st_size > 1000
 
 

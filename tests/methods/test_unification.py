@@ -3,9 +3,6 @@
 The published and the rewritten forms are plain loops over dense matrices. `docs/unification.md` says it in words.
 """
 
-import re
-from pathlib import Path
-
 import pytest
 import torch
 
@@ -17,7 +14,6 @@ from lignn.methods.correct_and_smooth import correct, iterate
 from tests.methods.small import dense_operator, gradients, patchwork
 
 KINDS = [{}, {"weighted": True}, {"directed": True, "weighted": True}, {"multilabel": True}]
-DOCUMENT = Path(__file__).parents[2] / "docs" / "unification.md"
 
 
 @pytest.fixture(params=range(len(KINDS)))
@@ -215,16 +211,3 @@ def test_label_reuse_ends_in_the_equilibrium(parts):
 
 def test_label_reuse_differentiates_the_last_pass_only(parts):
     assert LabelReuse(parts.gcn(), iterations=3).gradient == LastStep()
-
-
-def python_blocks():
-    return re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
-
-
-def test_the_document_runs():
-    """The snippets of docs/unification.md, one after the other, with their assertions."""
-    blocks = python_blocks()
-    assert len(blocks) >= 8
-    scope = {}
-    for block in blocks:
-        exec(compile(block, str(DOCUMENT), "exec"), scope)

@@ -15,7 +15,7 @@ from lignn import training
 from lignn.classifier import holdout, resuming
 from lignn.classifier.calibration import Calibration, calibrate
 from lignn.classifier.classes import Classes
-from lignn.classifier.live import Live, problem_of
+from lignn.classifier.live import Live
 from lignn.classifier.settings import Settings
 from lignn.errors import InputError, LignnError
 from lignn.graph import Graph, Split
@@ -61,7 +61,7 @@ def fit(
     split = holdout.own_split(graph, settings.values["seed"]) if split is None else holdout.checked_split(graph, split)
     classes = Classes.of(graph)
     method, generator = _fresh(settings, graph, len(classes))
-    problem = problem_of(graph, classes.known(graph, split.train & graph.labelled, settings.dtype))
+    problem = Problem.with_labels(graph, classes.known(graph, split.train & graph.labelled, settings.dtype))
     history, interrupted = _train_first(settings, method, generator, problem, graph, split, progress, checkpoint)
     live = Live.of(method, problem)
     calibration = _calibration(live, graph, split) if settings.values["calibrate"] else None

@@ -7,16 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import scipy.sparse as sp
 import torch
 from torch import Tensor
 
 from lignn.equilibrium import Map, Solution, solve
 from lignn.errors import ConvergenceWarning
-from lignn.graph import Graph
 from lignn.labels import KnownLabels
 from lignn.methods import LabelInputted, Method, Problem, PropagationStep, Step
-from lignn.propagation import SparseMatrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,14 +92,3 @@ class Live:
 def _looks_at_labels(step: Step) -> bool:
     """Whether more than a step's input depends on the labels: residuals are added only where some label arrives."""
     return isinstance(step, PropagationStep) and step.residual is not None
-
-
-def problem_of(graph: Graph, labels: KnownLabels) -> Problem:
-    """The problem of a graph with labels that need not be the graph's own, or be any at all."""
-    dtype = labels.onehot.dtype
-    x: Tensor | SparseMatrix | None = None
-    if isinstance(graph.x, sp.csr_array):
-        x = SparseMatrix.from_scipy(graph.x, dtype)
-    elif graph.x is not None:
-        x = graph.x.to(dtype)
-    return Problem(x, graph.replace(x=None, y=None, class_names=None, splits=()), labels)

@@ -20,13 +20,13 @@ from lignn.classifier.certificate import Certificate, certify
 from lignn.classifier.classes import node_number
 from lignn.classifier.decision import Decision
 from lignn.classifier.fitting import Fitted
-from lignn.classifier.live import Live, problem_of
+from lignn.classifier.live import Live
 from lignn.classifier.settings import Settings
 from lignn.classifier.update import Update, relabelled, solve_again
 from lignn.errors import ConfigError, InputError, did_you_mean
 from lignn.graph import Graph, Split
 from lignn.graph.split import PARTS
-from lignn.methods import Method
+from lignn.methods import Method, Problem
 from lignn.training import Progress, f1_micro
 
 
@@ -224,7 +224,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         if own:
             live = self._fitted.live if torch.equal(shown, known) else self._fitted.live.with_labels(labels)
         else:
-            live = Live.of(self.method_, problem_of(truth, labels))
+            live = Live.of(self.method_, Problem.with_labels(truth, labels))
         return f1_micro(live.labels[mask], truth.y[mask])
 
     def diagnose(self) -> Certificate:
@@ -278,7 +278,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         fitted, old = self._fitted, self.graph_.num_nodes
         graph = growth.grow(self.graph_, features, edges, ids, edge_weight)
         state = growth.state_for(fitted.live, graph.num_nodes) if self._wellposed().contracts else None
-        live = Live.of(self.method_, problem_of(graph, growth.labels_for(fitted.live, graph.num_nodes)), state)
+        live = Live.of(self.method_, Problem.with_labels(graph, growth.labels_for(fitted.live, graph.num_nodes)), state)
         self._take(replace(fitted, graph=graph, split=growth.split_for(self.split_, graph.num_nodes), live=live))
         live.warn_if_unsolved()
         return self.decision()[slice(old, None)]
@@ -306,7 +306,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
             return self._fitted.live
         aligned = self._aligned(graph)
         labels = self._fitted.classes.known(aligned, aligned.labelled, self._fitted.settings.dtype)
-        live = Live.of(self.method_, problem_of(aligned, labels))
+        live = Live.of(self.method_, Problem.with_labels(aligned, labels))
         live.warn_if_unsolved()
         return live
 

@@ -31,12 +31,13 @@ from lignn.atomic import whole_folder
 from lignn.classifier.calibration import Calibration
 from lignn.classifier.classes import Classes
 from lignn.classifier.fitting import Fitted
-from lignn.classifier.live import Live, problem_of
+from lignn.classifier.live import Live
 from lignn.classifier.settings import Settings
 from lignn.equilibrium import Solution, Status
 from lignn.errors import InputError
 from lignn.graph import Graph, Split
 from lignn.labels import KnownLabels
+from lignn.methods import Problem
 from lignn.training import End, History
 from lignn.training.checkpoint import flatten, unflatten
 
@@ -125,7 +126,7 @@ def _restored(path: Path, config: dict[str, Any], parameters: dict[str, Any]) ->
     method.eval()
     known = KnownLabels(tensors["known"]["mask"], tensors["known"]["onehot"], classes.multilabel)
     solution = _solution(config["solution"], tensors.get("state"))
-    live = Live(method, problem_of(graph, known), tensors["probabilities"], solution)
+    live = Live(method, Problem.with_labels(graph, known), tensors["probabilities"], solution)
     told, end = config["training"], config["training"]["end"]
     epochs = [json.loads(line) for line in (path / HISTORY).read_text(encoding="utf-8").splitlines()]
     history = History(epochs, told["best"], None if end is None else End(end), told["final"])

@@ -16,11 +16,10 @@ from torch import Tensor
 
 from lignn.classifier.calibration import at_temperature
 from lignn.classifier.growth import labels_for, padded
-from lignn.classifier.live import problem_of
 from lignn.classifier.node import NodeClassifier
 from lignn.errors import InputError
 from lignn.graph import Graph
-from lignn.methods import LabelInputted
+from lignn.methods import LabelInputted, Problem
 
 _PASSES = 50
 """Steps for new rows: enough for any that contracts, and the same for all."""
@@ -113,7 +112,7 @@ class TabularClassifier(ClassifierMixin, BaseEstimator):
             np.concatenate([table.edge_index.numpy(), [neighbours.flatten(), new]], 1),
             x=np.concatenate([table.x.numpy(), X]),
         )
-        problem = problem_of(graph, labels_for(live, graph.num_nodes))
+        problem = Problem.with_labels(graph, labels_for(live, graph.num_nodes))
         if live.solution is None or not isinstance(live.method, LabelInputted):
             probabilities = live.method.predict(problem).probabilities
         else:

@@ -86,16 +86,14 @@ class Solution:
 
 def _budget_advice(solution: Solution) -> str:
     if solution.contraction >= 1:
-        return "; the map does not contract (it oscillates or drifts): try Anderson, or a larger mask rate in training"
-    return "; raise max_steps or tol, or try Anderson"
+        return "; the map does not contract (it oscillates or drifts): try another solver or a larger mask rate"
+    return "; raise max_steps or tol, or try another solver"
 
 
 _ADVICE = {
     Status.CONVERGED: lambda _: "",
     Status.BUDGET: _budget_advice,
     Status.STALLED: lambda _: "; the tolerance is below what this precision can show: raise tol or use float64",
-    Status.DIVERGING: lambda _: (
-        "; the map expands: make it contract (smaller weights, larger mask rate) or try Anderson"
-    ),
+    Status.DIVERGING: lambda _: "; the map expands: make it contract (smaller weights, larger mask rate)",
     Status.NON_FINITE: lambda _: "; the map gave NaN or infinity: look for overflow in its inputs or weights",
 }

@@ -43,7 +43,7 @@ def table(name: str, good: Sequence[Record]) -> Table:
     amounts = sorted({point["added"] for record in good for point in record["points"]})
     start = good[0]["config"]["start"]
     rows = [(f"+{amount}", *(_cell(good, amount, way) for way in WAYS)) for amount in amounts]
-    caption = f"{name}: {start} labels a class to begin with, {len(good)} runs"
+    caption = f"{name}: {start} labels a class to begin with; runs: {len(good)}"
     return Table(caption, ("labels a class added", *WAYS), rows)
 
 
@@ -59,7 +59,7 @@ def _cell(good: Sequence[Record], amount: int, way: str) -> str:
 
 def figure(names: Sequence[str], good: Sequence[Record]) -> Figure:
     """A panel a dataset, a line a way."""
-    drawing = Figure(figsize=(3.4 * len(names), 3.6), layout="constrained")
+    drawing = Figure(figsize=(max(5.0, 3.4 * len(names)), 3.6), layout="constrained")
     panels = drawing.subplots(1, len(names), squeeze=False)[0]
     for axes, name in zip(panels, names, strict=True):
         points = [p for record in good if record["dataset"] == name for p in record["points"]]

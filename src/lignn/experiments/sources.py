@@ -37,12 +37,14 @@ class Source:
         return False
 
     def read(self) -> Graph:
-        """The graph; the last one is remembered."""
-        return _read(self)
+        """The graph; the last one is remembered as long as its files do not change."""
+        path = Path(self.name).resolve()
+        files = [path, *path.iterdir()] if path.is_dir() else [path] if path.exists() else []
+        return _read(self, tuple((str(file), file.stat().st_mtime_ns) for file in files))
 
 
 @lru_cache(maxsize=1)
-def _read(source: Source) -> Graph:
+def _read(source: Source, _files: tuple[tuple[str, int], ...]) -> Graph:
     graph = Graph.read(source.name) if source.is_path else datasets.load(source.name)
     return graph.to_undirected() if source.undirected else graph
 

@@ -35,14 +35,19 @@ class Problem:
 
     @classmethod
     def of(cls, graph: Graph, known: Tensor, dtype: torch.dtype = torch.float32) -> Problem:
-        """The problem of `graph` with the labels of the nodes in `known` (a mask)."""
+        """The problem of `graph` with its labels of the nodes in `known` (a mask)."""
+        return cls.with_labels(graph, KnownLabels.of(graph, known, dtype))
+
+    @classmethod
+    def with_labels(cls, graph: Graph, labels: KnownLabels) -> Problem:
+        """The problem of `graph` with labels that need not be its own, in their precision."""
+        dtype = labels.onehot.dtype
         x: Tensor | SparseMatrix | None = None
         if isinstance(graph.x, sp.csr_array):
             x = SparseMatrix.from_scipy(graph.x, dtype)
         elif graph.x is not None:
             x = graph.x.to(dtype)
-        edges = graph.replace(x=None, y=None, class_names=None, splits=())
-        return cls(x, edges, KnownLabels.of(graph, known, dtype))
+        return cls(x, graph.replace(x=None, y=None, class_names=None, splits=()), labels)
 
     @property
     def dtype(self) -> torch.dtype:
