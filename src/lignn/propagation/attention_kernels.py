@@ -9,7 +9,6 @@ Importing this module imports Numba, so the package does it at the first use.
 
 from collections.abc import Callable
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from torch import Tensor
 
-from lignn.propagation.kernels import PARALLEL_ABOVE, _add_scaled, _pointer, _pool, _store, _zeros
+from lignn.propagation.kernels import _add_scaled, _pointer, _store, _zeros, over_rows
 
 ZERO, ONE = np.uint64(0), np.uint64(1)  # unsigned indices spare Numba the check for negative ones
 
@@ -156,17 +155,6 @@ def _row_sum_kernel(heads: int) -> Callable[..., None]:
     return _jit(kernel)
 
 
-def _over_rows(run: Callable[[int, int], None], indptr: np.ndarray, work: int) -> None:
-    """Run over blocks of rows with equally many entries, one a thread; small amounts of work in this thread alone."""
-    threads = torch.get_num_threads() if work > PARALLEL_ABOVE else 1
-    inner = np.searchsorted(indptr, np.linspace(0, indptr[-1], threads + 1)[1:-1]).tolist()
-    mine, *others = pairwise([0, *inner, len(indptr) - 1])
-    running = [_pool().submit(run, *block) for block in others]
-    run(*mine)
-    for block in running:
-        block.result()
-
-
 def attend(
     indptr: Tensor, indices: Tensor, weights: Tensor, source: Tensor, target: Tensor, values: Tensor,
     keep: Tensor | None, slope: float,
@@ -178,11 +166,11 @@ def attend(
     pattern = indptr.numpy(), indices.numpy(), weights.numpy()
     scoring = (*pattern, source.numpy(), target.numpy(), _scalar(slope, values), coefficients.numpy())
     score = _score_kernel(heads)
-    _over_rows(lambda first, last: score(first, last, *scoring), pattern[0], coefficients.numel())
+    over_rows(lambda first, last: score(first, last, *scoring), pattern[0], coefficients.numel())
     coefficients.exp_()  # PyTorch's is vectorised
     summing = (*pattern, None if keep is None else keep.numpy(), values.numpy(), coefficients.numpy(), out.numpy())
     add = _sum_kernel(heads, channels)
-    _over_rows(lambda first, last: add(first, last, *summing), pattern[0], coefficients.numel() * channels)
+    over_rows(lambda first, last: add(first, last, *summing), pattern[0], coefficients.numel() * channels)
     return out, coefficients
 
 
@@ -202,10 +190,10 @@ def attend_gradient(
         values.numpy(), coefficients.numpy(), grad.numpy(), inner.numpy(), *results,
     )  # fmt: skip
     step = _gradient_kernel(heads, channels)
-    _over_rows(lambda first, last: step(first, last, *arguments), pattern[0], values.numel())
+    over_rows(lambda first, last: step(first, last, *arguments), pattern[0], values.numel())
     rows = (indptr.numpy(), scores.numpy(), grad_target.numpy())
     add = _row_sum_kernel(heads)
-    _over_rows(lambda first, last: add(first, last, *rows), rows[0], scores.numel())
+    over_rows(lambda first, last: add(first, last, *rows), rows[0], scores.numel())
     return grad_source, grad_target, grad_values
 
 
