@@ -3,7 +3,7 @@ import pytest
 from lignn.experiments import estimate
 from tests.experiments import tiny
 
-TODO = tiny.STUDY.plan(2)
+PLANNED = tiny.STUDY.plan(2)
 
 
 def done(row: str, seconds: float, **changes: object) -> dict:
@@ -12,17 +12,17 @@ def done(row: str, seconds: float, **changes: object) -> dict:
 
 def test_the_closest_records_tell_the_time():
     known = [done("GCN", 2.0), done("GCN", 4.0), done("LI-GCN (β 0.5)", 10.0)]
-    assert estimate.seconds_left(TODO, known, jobs=2) == pytest.approx((3 + 10 + 3 + 10) / 2)
+    assert estimate.seconds_left(PLANNED, known, jobs=2) == pytest.approx((3 + 10 + 3 + 10) / 2)
 
 
 def test_other_studies_tell_if_this_one_cannot():
     known = [done("x", 2.0, study="other", method="backbone"), done("y", 6.0, study="other", method="lignn")]
-    assert estimate.seconds_left(TODO, known, jobs=1) == pytest.approx(2 * (2 + 6))
+    assert estimate.seconds_left(PLANNED, known, jobs=1) == pytest.approx(2 * (2 + 6))
 
 
 def test_without_a_similar_run_the_time_is_unknown():
-    assert estimate.seconds_left(TODO, [done("GCN", 2.0, dataset="karate")], jobs=1) is None
-    assert estimate.seconds_left(TODO, [done("GCN", 2.0, status="failed")], jobs=1) is None
+    assert estimate.seconds_left(PLANNED, [done("GCN", 2.0, dataset="karate")], jobs=1) is None
+    assert estimate.seconds_left(PLANNED, [done("GCN", 2.0, status="failed")], jobs=1) is None
     assert estimate.seconds_left([], [], jobs=1) == 0
 
 

@@ -32,7 +32,7 @@ BLOCK_BYTES = 512  # columns of one pass: two accumulators of this size fill hal
 PREFETCH_AHEAD = 16  # entries; hides the latency of the last-level cache
 PREFETCH_ABOVE = 1 << 20  # bytes of the dense matrix: smaller ones live in the second-level cache
 HUGE_PAGES_ABOVE = 1 << 22  # bytes of the result
-PARALLEL_ABOVE = 1 << 23  # multiplications, about 0.4 ms: smaller products cost less than waking a thread
+PARALLEL_ABOVE = 1 << 23  # multiplications: smaller products cost less than waking a thread
 NARROW = 16  # columns up to which a product takes about the same time
 
 INT32 = ir.IntType(32)

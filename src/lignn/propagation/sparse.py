@@ -74,7 +74,7 @@ def _multiply_taped(
         return _spmm(indptr, indices, values, dense, transposed)
 
 
-# A taped call takes about 23 µs with an autograd kernel of its own, 71 µs with torch.library.register_autograd.
+# An autograd kernel of its own: torch.library.register_autograd would cost several times as much a taped call.
 _library.impl("spmm", _multiply_taped, "Autograd")
 _library.impl("spmm", _multiply_on_cpu, "CPU")
 _library.impl("spmm", _multiply_elsewhere, "CompositeExplicitAutograd")
