@@ -10,6 +10,7 @@ import scipy.sparse as sp
 import torch
 
 from lignn.propagation import SparseMatrix, kernels
+from lignn.propagation import threads as division
 
 THREADING_LAYERS = ["workqueue", "omp", "tbb"]
 
@@ -29,14 +30,6 @@ print("same")
 
 
 @pytest.fixture
-def threads():
-    """Sets the number of torch's threads, restored afterwards."""
-    before = torch.get_num_threads()
-    yield torch.set_num_threads
-    torch.set_num_threads(before)
-
-
-@pytest.fixture
 def large():
     """A product large enough for several threads, with a hub."""
     matrix = sp.random_array((2000, 2000), density=0.04, rng=np.random.default_rng(0), format="lil")
@@ -47,13 +40,21 @@ def large():
 
 def test_number_of_threads_changes_no_bit(large, threads):
     matrix, dense = large
-    assert matrix.nnz * dense.shape[1] > kernels.PARALLEL_ABOVE
+    assert matrix.nnz * dense.shape[1] > division.PARALLEL_ABOVE
     results = []
     for count in (1, 2, 3, 7):
         threads(count)
         results += [matrix @ dense, matrix @ dense]
     assert all(torch.equal(result, results[0]) for result in results)
     torch.testing.assert_close(results[0], torch.from_numpy(matrix.to_scipy() @ dense.numpy()))
+
+
+def test_a_pool_of_threads_where_openmp_is_not_gnu_changes_no_bit(large, threads, monkeypatch):
+    threads(3)
+    matrix, dense = large
+    expected = matrix @ dense
+    monkeypatch.setattr(division, "_openmp", lambda: None)
+    assert torch.equal(matrix @ dense, expected)
 
 
 @pytest.mark.parametrize("setting", ["PREFETCH_ABOVE", "HUGE_PAGES_ABOVE"])
@@ -63,28 +64,6 @@ def test_prefetching_and_huge_pages_change_no_bit(setting, large, monkeypatch):
     plain = matrix @ dense
     monkeypatch.setattr(kernels, setting, 0)
     assert torch.equal(matrix @ dense, plain)
-
-
-def test_blocks_of_rows_cover_every_row_once_and_share_the_entries(threads):
-    threads(4)
-    indptr = np.array([0, 100, 101, 102, 200, 300, 400])
-    blocks = []
-    kernels.over_rows(lambda *block: blocks.append(block), indptr, work=kernels.PARALLEL_ABOVE + 1)
-    assert sorted(blocks) == [(0, 1), (1, 4), (4, 5), (5, 6)]
-    blocks.clear()
-    kernels.over_rows(lambda *block: blocks.append(block), indptr, work=kernels.PARALLEL_ABOVE)
-    assert blocks == [(0, 6)]
-
-
-def test_an_error_in_another_thread_is_raised_here(threads):
-    threads(2)
-
-    def fail_late(first, last):
-        if first:
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        kernels.over_rows(fail_late, np.arange(11), work=kernels.PARALLEL_ABOVE + 1)
 
 
 def test_no_thread_of_numba_is_started():
@@ -130,15 +109,15 @@ def test_concurrent_calls_of_one_process_agree(large):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_a_forked_process_gets_threads_of_its_own(large, threads):
+def test_a_forked_process_does_not_wait_for_threads_that_it_has_not_inherited(large, threads):
     threads(2)
     matrix, dense = large
-    expected = (matrix @ dense).numpy()  # the pool is running now
+    expected = (matrix @ dense).numpy()  # the threads are running now
     context = multiprocessing.get_context("fork")
     answer = context.Queue()
 
     def product():
-        answer.put(np.array_equal((matrix @ dense).numpy(), expected))  # torch's own threads do not survive a fork
+        answer.put(np.array_equal((matrix @ dense).numpy(), expected))
 
     child = context.Process(target=product, daemon=True)
     child.start()

@@ -1,7 +1,7 @@
 """Attention over the rows of a CSR matrix on the CPU: the kernels.
 
 A kernel is compiled for its numbers of heads and channels, so that the loops over them become vector instructions.
-As in `kernels`, a row is summed by one thread in the order of its entries: results are the same to the bit in every
+As in the product, a row is summed by one thread in the order of its entries: results are the same to the bit in every
 run and for any number of threads.
 
 Importing this module imports Numba, so the package does it at the first use.
@@ -9,51 +9,21 @@ Importing this module imports Numba, so the package does it at the first use.
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 import torch
-from llvmlite import ir
 from numba import njit
-from numba.core import cgutils
-from numba.extending import intrinsic
 from torch import Tensor
 
-from lignn.propagation.kernels import _add_scaled, _pointer, _store, _zeros, over_rows
+from lignn.propagation.kernels import cached
+from lignn.propagation.lanes import add_scaled, dot, store, zeros
+from lignn.propagation.threads import over_rows
 
 ZERO, ONE = np.uint64(0), np.uint64(1)  # unsigned indices spare Numba the check for negative ones
 
 
-@intrinsic
-def _dot(_typing: Any, lanes: Any, array: Any, offset: Any) -> Any:
-    """Product of the lanes and `array[offset : offset + width]`, summed by halves."""
-
-    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> ir.Value:
-        value, data, start = arguments
-        element = context.get_value_type(array.dtype)
-        total = ir.Constant(element, 0.0)
-        for part, (shift, vector) in enumerate(lanes.parts):
-            loaded = builder.load(
-                _pointer(context, builder, array, data, builder.add(start, start.type(shift)), vector)
-            )
-            loaded.align = array.dtype.bitwidth // 8
-            product = builder.fmul(builder.extract_value(value, part), loaded)
-            name = f"llvm.vector.reduce.fadd.v{vector.count}f{array.dtype.bitwidth}"
-            kind = ir.FunctionType(element, [element, vector])
-            instruction = cgutils.get_or_insert_function(builder.module, kind, name)
-            total = builder.call(instruction, [total, product], fastmath=["reassoc"])
-        return total
-
-    return array.dtype(lanes, array, offset), generate
-
-
-def _jit(function: Callable[..., None]) -> Callable[..., None]:
-    """Compile without the GIL; sums over the channels may be reordered into vectors, the same way in every run."""
-    options = {"nogil": True, "fastmath": {"contract", "reassoc", "nsz"}}
-    try:
-        return njit(**options, cache=True)(function)
-    except RuntimeError:  # no folder to cache in: compile in every process
-        return njit(**options)(function)
+# Sums over the channels may be reordered into vectors, the same way in every run.
+_jit = cached(njit, nogil=True, fastmath={"contract", "reassoc", "nsz"})
 
 
 @cache
@@ -92,15 +62,15 @@ def _sum_kernel(heads: int, channels: int) -> Callable[..., None]:
                     coefficients[entry, head] *= weights[entry]
                     total += coefficients[entry, head]
                 scale = coefficients.dtype.type(1) / total if total > 0 else total
-                lanes = _zeros(values, channels)
+                lanes = zeros(values, channels)
                 for entry in range(start, stop):
                     coefficient = coefficients[entry, head] * scale
                     coefficients[entry, head] = coefficient
                     if keep is not None:
                         coefficient *= keep[entry, head]
                     place = (np.uint64(indices[entry]) * np.uint64(heads) + head) * np.uint64(channels)
-                    lanes = _add_scaled(lanes, coefficient, values, place)
-                _store(lanes, out, (row * np.uint64(heads) + head) * np.uint64(channels))
+                    lanes = add_scaled(lanes, coefficient, values, place)
+                store(lanes, out, (row * np.uint64(heads) + head) * np.uint64(channels))
 
     return _jit(kernel)
 
@@ -121,21 +91,21 @@ def _gradient_kernel(heads: int, channels: int) -> Callable[..., None]:
             start, stop = np.uint64(indptr[column]), np.uint64(indptr[column + ONE])
             for head in range(ZERO, np.uint64(heads)):
                 own = (column * np.uint64(heads) + head) * np.uint64(channels)
-                value = _add_scaled(_zeros(values, channels), one, values, own)
-                lanes = _zeros(grad, channels)
+                value = add_scaled(zeros(values, channels), one, values, own)
+                lanes = zeros(grad, channels)
                 total = zero
                 for place in range(start, stop):
                     row, entry = np.uint64(rows[place]), np.uint64(entries[place])
                     coefficient = coefficients[entry, head]
                     kept = coefficient if keep is None else coefficient * keep[entry, head]
                     other = (row * np.uint64(heads) + head) * np.uint64(channels)
-                    lanes = _add_scaled(lanes, kept, grad, other)
-                    change = kept * _dot(value, grad, other) - coefficient * inner[row, head]
+                    lanes = add_scaled(lanes, kept, grad, other)
+                    change = kept * dot(value, grad, other) - coefficient * inner[row, head]
                     change = change if target[row, head] + source[column, head] > 0 else slope * change
                     grad_scores[entry, head] = change
                     total += change
                 grad_source[column, head] = total
-                _store(lanes, grad_values, own)
+                store(lanes, grad_values, own)
 
     return _jit(kernel)
 

@@ -1,209 +1,156 @@
-"""CSR matrix times dense matrix on the CPU: the kernels and the one place that chooses among them.
+"""CSR matrix times dense matrix on the CPU: the kernel and the one place that chooses how to run it.
 
-A kernel is compiled for one number of columns, so that the sums of a row stay in vector registers while its entries are
-read once. Numba's vectoriser does not get there by itself; `Lanes` gives it vectors of a fixed width, which LLVM turns
-into AVX-512, AVX2 or NEON instructions.
-
-Each row is summed by one thread, in an order that depends on nothing but the row: the same product is the same to the
-bit in every run and for any number of threads. Numba's own threading layers are not used, because one of them aborts
-the process on concurrent calls: kernels release the GIL and run on a small pool that `torch.set_num_threads` governs.
+The kernel is compiled for one number of columns, so that the sums of a row stay in vector registers while its entries
+are read once. Each row is summed by one thread, in an order that depends on nothing but the row: the same product is
+the same to the bit in every run and for any number of threads.
 
 Importing this module imports Numba, so the package does it at the first product.
 """
 
 import ctypes
 import mmap
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
+import numba
 import numpy as np
 import torch
 from llvmlite import ir
-from numba import njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic, models, register_model
+from numba import carray, cfunc, njit, types
+from numba.extending import intrinsic
 from torch import Tensor
+
+from lignn.propagation import threads
+from lignn.propagation.lanes import add, add_scaled, prefetch, store, zeros
 
 BLOCK_BYTES = 512  # columns of one pass: two accumulators of this size fill half of the AVX-512 registers
 PREFETCH_AHEAD = 16  # entries; hides the latency of the last-level cache
 PREFETCH_ABOVE = 1 << 20  # bytes of the dense matrix: smaller ones live in the second-level cache
 HUGE_PAGES_ABOVE = 1 << 22  # bytes of the result
-PARALLEL_ABOVE = 1 << 23  # multiplications: smaller products cost less than waking a thread
 NARROW = 16  # columns up to which a product takes about the same time
+SHARES = 4  # of the entries, a thread: one that was held up leaves its last ones to the others
 
-INT32 = ir.IntType(32)
-
-
-class Lanes(types.Type):
-    """Numba type of a vector with a fixed number of elements, held as vectors whose lengths are powers of two."""
-
-    def __init__(self, dtype: types.Float, width: int) -> None:
-        self.dtype, self.width = dtype, width
-        super().__init__(f"Lanes({dtype}, {width})")
-
-    @property
-    def parts(self) -> list[tuple[int, ir.VectorType]]:
-        """Offset and LLVM type of each power of two in the width, the largest first (LLVM splits 40 badly)."""
-        element = ir.FloatType() if self.dtype == types.float32 else ir.DoubleType()
-        offset, parts = 0, []
-        for bit in reversed(range(self.width.bit_length())):
-            if self.width >> bit & 1:
-                parts.append((offset, ir.VectorType(element, 1 << bit)))
-                offset += 1 << bit
-        return parts
-
-
-@register_model(Lanes)
-class _LanesModel(models.PrimitiveModel):
-    def __init__(self, manager: Any, lanes: Lanes) -> None:
-        super().__init__(manager, lanes, ir.LiteralStructType([vector for _, vector in lanes.parts]))
-
-
-def _pointer(context: Any, builder: ir.IRBuilder, kind: Any, array: Any, offset: Any, target: ir.Type) -> ir.Value:
-    data = context.make_array(kind)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [offset]), target.as_pointer())
-
-
-@intrinsic(prefer_literal=True)
-def _zeros(_typing: Any, array: Any, width: Any) -> Any:
-    lanes = Lanes(array.dtype, width.literal_value)
-
-    def generate(context: Any, _builder: Any, _signature: Any, _arguments: Any) -> ir.Value:
-        return ir.Constant(context.get_value_type(lanes), None)
-
-    return lanes(array, width), generate
+_ADDRESSES = ("indptr", "indices", "values", "dense", "out")
+_NUMBERS = ("rows", "entries", "stride", "column", "ahead", "shares")
+_TASK = np.dtype([(name, np.int64) for name in ("taken", *_ADDRESSES, *_NUMBERS)])
+"""What all threads of a product are given: how many shares are taken, the addresses of the arrays, and numbers."""
 
 
 @intrinsic
-def _add(_typing: Any, left: Any, right: Any) -> Any:
+def _take(_typing: Any, task: Any) -> Any:
+    """Add one to the task's first field in a way that all threads see; what it was before."""
+
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> ir.Value:
-        total = arguments[0]
-        for part in range(len(left.parts)):
-            first, second = (builder.extract_value(argument, part) for argument in arguments)
-            total = builder.insert_value(total, builder.fadd(first, second), part)
-        return total
+        integer = ir.IntType(64)
+        return builder.atomic_rmw(
+            "add", builder.bitcast(arguments[0], integer.as_pointer()), integer(1), ordering="monotonic"
+        )
 
-    return left(left, right), generate
-
-
-@intrinsic
-def _add_scaled(_typing: Any, lanes: Any, scale: Any, array: Any, offset: Any) -> Any:
-    """`lanes + scale * array[offset : offset + width]`, fused where the processor can."""
-
-    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> ir.Value:
-        total, factor, data, start = arguments
-        for part, (shift, vector) in enumerate(lanes.parts):
-            pointer = _pointer(context, builder, array, data, builder.add(start, start.type(shift)), vector)
-            loaded = builder.load(pointer)
-            loaded.align = array.dtype.bitwidth // 8
-            undefined = ir.Constant(vector, ir.Undefined)
-            single = builder.insert_element(undefined, factor, INT32(0))
-            same = ir.Constant(ir.VectorType(INT32, vector.count), None)
-            product = builder.fmul(builder.shuffle_vector(single, undefined, same), loaded, flags=["contract"])
-            summed = builder.fadd(builder.extract_value(total, part), product, flags=["contract"])
-            total = builder.insert_value(total, summed, part)
-        return total
-
-    return lanes(lanes, scale, array, offset), generate
+    return types.int64(task), generate
 
 
 @intrinsic
-def _store(_typing: Any, lanes: Any, array: Any, offset: Any) -> Any:
-    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> ir.Value:
-        value, data, start = arguments
-        for part, (shift, vector) in enumerate(lanes.parts):
-            pointer = _pointer(context, builder, array, data, builder.add(start, start.type(shift)), vector)
-            builder.store(builder.extract_value(value, part), pointer).align = array.dtype.bitwidth // 8
-        return context.get_dummy_value()
+def _pointer(_typing: Any, address: Any) -> Any:
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> ir.Value:
+        return builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
 
-    return types.void(lanes, array, offset), generate
+    return types.voidptr(address), generate
 
 
-@intrinsic
-def _prefetch(_typing: Any, lanes: Any, array: Any, offset: Any) -> Any:
-    """Ask for the cache lines of `array[offset : offset + width]`."""
+def cached(compiler: Callable[..., Any], *arguments: Any, **options: Any) -> Callable[[Callable[..., None]], Any]:
+    """The compiler's decorator, caching on disk where Numba finds a folder that it may write to."""
 
-    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> ir.Value:
-        _, data, start = arguments
-        byte = ir.IntType(8)
-        kind = ir.FunctionType(ir.VoidType(), [byte.as_pointer(), INT32, INT32, INT32])
-        instruction = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
-        for shift in range(0, lanes.width, 64 * 8 // array.dtype.bitwidth):
-            pointer = _pointer(context, builder, array, data, builder.add(start, start.type(shift)), byte)
-            builder.call(instruction, [pointer, INT32(0), INT32(3), INT32(1)])  # to read, keep close, data
-        return context.get_dummy_value()
+    def decorate(function: Callable[..., None]) -> Any:
+        try:
+            return compiler(*arguments, **options, cache=True)(function)
+        except RuntimeError:  # no such folder: compile in every process
+            return compiler(*arguments, **options)(function)
 
-    return types.void(lanes, array, offset), generate
+    return decorate
 
 
-def _jit(function: Callable[..., None]) -> Callable[..., None]:
-    """Compile without the GIL, cached on disk where Numba finds a folder that it may write to."""
-    try:
-        return njit(nogil=True, cache=True)(function)
-    except RuntimeError:  # no such folder: compile in every process
-        return njit(nogil=True)(function)
+@njit(inline="always")
+def _row_at(indptr, rows, entry):  # type: ignore[no-untyped-def]
+    """The first row that begins at `entry` or behind it."""
+    low, high = np.uint64(0), rows
+    while low < high:
+        middle = (low + high) >> np.uint64(1)
+        if np.uint64(indptr[middle]) < entry:
+            low = middle + np.uint64(1)
+        else:
+            high = middle
+    return low
 
 
 @cache
-def _kernel(width: int) -> Callable[..., None]:
-    """The kernel that computes `width` neighbouring columns, from `column` on, of the rows `first` to `last`."""
-
-    def kernel(first, last, indptr, indices, values, dense, out, column, ahead):  # type: ignore[no-untyped-def]
-        stride = np.uint64(dense.shape[1])
-        column = np.uint64(column)
-        count = np.uint64(indices.shape[0])
-        ahead = np.uint64(ahead)
-        one = np.uint64(1)
-        for row in range(np.uint64(first), np.uint64(last)):
-            # Two sums, over even and odd entries, halve the chain of additions that wait for each other.
-            even = _zeros(dense, width)
-            odd = _zeros(dense, width)
-            entry = np.uint64(indptr[row])
-            stop = np.uint64(indptr[row + one])
-            while entry + one < stop:
-                later = entry + ahead
-                if later + one < count:
-                    _prefetch(even, dense, np.uint64(indices[later]) * stride + column)
-                    _prefetch(even, dense, np.uint64(indices[later + one]) * stride + column)
-                even = _add_scaled(even, values[entry], dense, np.uint64(indices[entry]) * stride + column)
-                entry += one
-                odd = _add_scaled(odd, values[entry], dense, np.uint64(indices[entry]) * stride + column)
-                entry += one
-            if entry < stop:
-                even = _add_scaled(even, values[entry], dense, np.uint64(indices[entry]) * stride + column)
-            _store(_add(even, odd), out, row * stride + column)
-
-    return _jit(kernel)
+def _entry(width: int, index: Any, kind: Any) -> Any:
+    return threads.Entry(_kernel(width, index, kind).address)
 
 
 @cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="lignn-kernel")
+def _kernel(width: int, index: Any, kind: Any) -> Any:
+    """The C function that computes `width` neighbouring columns of a product, share after share of its entries."""
+
+    def kernel(pointer):  # type: ignore[no-untyped-def]
+        task = carray(pointer, 1)[0]
+        rows, count = np.uint64(task.rows), np.uint64(task.entries)
+        indptr = carray(_pointer(task.indptr), (task.rows + 1,), index)
+        indices = carray(_pointer(task.indices), (task.entries,), index)
+        values = carray(_pointer(task.values), (task.entries,), kind)
+        dense = carray(_pointer(task.dense), (1,), kind)
+        out = carray(_pointer(task.out), (1,), kind)
+        stride, column, ahead = np.uint64(task.stride), np.uint64(task.column), np.uint64(task.ahead)
+        one, shares = np.uint64(1), np.uint64(task.shares)
+        share = np.uint64(_take(pointer))
+        while share < shares:
+            # Shares of the entries, not of the rows: the hubs of a power-law graph sit in few rows.
+            first = _row_at(indptr, rows, count * share // shares)
+            last = rows if share + one == shares else _row_at(indptr, rows, count * (share + one) // shares)
+            for row in range(first, last):
+                # Two sums, over even and odd entries, halve the chain of additions that wait for each other.
+                even = zeros(dense, width)
+                odd = zeros(dense, width)
+                entry = np.uint64(indptr[row])
+                stop = np.uint64(indptr[row + one])
+                while entry + one < stop:
+                    later = entry + ahead
+                    if later + one < count:
+                        prefetch(even, dense, np.uint64(indices[later]) * stride + column)
+                        prefetch(even, dense, np.uint64(indices[later + one]) * stride + column)
+                    even = add_scaled(even, values[entry], dense, np.uint64(indices[entry]) * stride + column)
+                    entry += one
+                    odd = add_scaled(odd, values[entry], dense, np.uint64(indices[entry]) * stride + column)
+                    entry += one
+                if entry < stop:
+                    even = add_scaled(even, values[entry], dense, np.uint64(indices[entry]) * stride + column)
+                store(add(even, odd), out, row * stride + column)
+            share = np.uint64(_take(pointer))
+
+    return cached(cfunc, types.void(types.CPointer(numba.from_dtype(_TASK))))(kernel)
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # a child process does not inherit the threads
+def multiply(indptr: Tensor, indices: Tensor, values: Tensor, dense: Tensor) -> Tensor:
+    """The product of a CSR matrix and a dense matrix of the same type, both on the CPU."""
+    rows, entries, width = indptr.shape[0] - 1, indices.shape[0], dense.shape[1]
+    dense = dense.contiguous()
+    out = dense.new_empty((rows, width))
+    if out.nbytes > HUGE_PAGES_ABOVE:
+        _use_huge_pages(out)
+    ahead = PREFETCH_AHEAD if dense.nbytes > PREFETCH_ABOVE and width > NARROW else entries
+    addresses = [tensor.data_ptr() for tensor in (indptr, indices, values, dense, out)]
+    index, kind = _NUMPY[indices.dtype], _NUMPY[values.dtype]
+    block = BLOCK_BYTES // dense.element_size()
+    count = threads.threads_for(entries * max(width, NARROW))
+    for column in range(0, width, block):
+        task = np.array([0, *addresses, rows, entries, width, column, ahead, count * SHARES if count > 1 else 1])
+        threads.run(_entry(min(block, width - column), index, kind), task.ctypes.data, count)
+    return out
 
 
-def over_rows(run: Callable[[int, int], None], indptr: np.ndarray, work: int) -> None:
-    """Call `run(first, last)` for blocks of rows with equally many entries, one a thread; little work is not divided.
-
-    Rows alone would not do: the hubs of a power-law graph sit in few of them.
-    """
-    threads = torch.get_num_threads() if work > PARALLEL_ABOVE else 1
-    if threads == 1:
-        run(0, len(indptr) - 1)
-        return
-    inner = np.searchsorted(indptr, np.linspace(0, indptr[-1], threads + 1)[1:-1]).tolist()
-    mine, *others = pairwise([0, *inner, len(indptr) - 1])
-    running = [_pool().submit(run, *block) for block in others]
-    run(*mine)
-    for block in running:
-        block.result()
+_NUMPY: dict[torch.dtype, Any] = {
+    torch.int32: np.int32, torch.int64: np.int64, torch.float32: np.float32, torch.float64: np.float64,
+}  # fmt: skip
 
 
 def _use_huge_pages(tensor: Tensor) -> None:
@@ -211,9 +158,8 @@ def _use_huge_pages(tensor: Tensor) -> None:
     advise = _madvise()
     if advise is not None:
         start = -(-tensor.data_ptr() // mmap.PAGESIZE) * mmap.PAGESIZE
-        advise(
-            start, tensor.data_ptr() + tensor.nbytes - start, mmap.MADV_HUGEPAGE
-        )  # advice: a refusal does not matter
+        # Advice: a refusal does not matter.
+        advise(start, tensor.data_ptr() + tensor.nbytes - start, mmap.MADV_HUGEPAGE)
 
 
 @cache
@@ -223,21 +169,3 @@ def _madvise() -> Callable[[int, int, int], int] | None:
     function = ctypes.CDLL(None).madvise
     function.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
     return function
-
-
-def multiply(indptr: Tensor, indices: Tensor, values: Tensor, dense: Tensor) -> Tensor:
-    """The product of a CSR matrix and a dense matrix of the same type, both on the CPU."""
-    entries, width = indices.shape[0], dense.shape[1]
-    out = dense.new_empty((indptr.shape[0] - 1, width))
-    if out.nbytes > HUGE_PAGES_ABOVE:
-        _use_huge_pages(out)
-    arrays = [tensor.numpy() for tensor in (indptr, indices, values, dense.contiguous(), out)]
-    ahead = PREFETCH_AHEAD if dense.nbytes > PREFETCH_ABOVE and width > NARROW else entries
-    block = BLOCK_BYTES // dense.element_size()
-
-    def run(first: int, last: int) -> None:
-        for column in range(0, width, block):
-            _kernel(min(block, width - column))(first, last, *arrays, column, ahead)
-
-    over_rows(run, arrays[0], entries * max(width, NARROW))
-    return out
