@@ -25,7 +25,7 @@ def correct(lazy: Adjacency, labels: KnownLabels, base: Tensor) -> Map:
     The same as propagating the residuals, `E ↦ A_λ ((I - M_t) E + M_t (Y - Ŷ_0))` from 0, and `Ŷ = Ŷ_0 + E`.
     """
     offset = base - lazy @ base
-    return lambda state: lazy @ labels.clamp(state) + offset
+    return lambda state: (lazy @ labels.clamp(state)).add_(offset)
 
 
 def smooth(lazy: Adjacency, labels: KnownLabels) -> Map:

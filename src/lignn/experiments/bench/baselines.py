@@ -69,14 +69,13 @@ def correct_and_smooth(problem: Task) -> dict[str, Side]:
     from torch_geometric import nn as pyg
 
     mine, known = Problem.of(problem.graph, problem.split.train), problem.split.train
-    adj = mine.adjacency()
+    adj, lazy = mine.adjacency(), mine.lazy(LAMBDA)
     edge_index, edge_weight = adj.edge_index, adj.edge_weight
     onehot = mine.labels.onehot
     base = torch.rand(onehot.shape, generator=torch.Generator().manual_seed(0)).softmax(1)
     theirs = pyg.CorrectAndSmooth(STEPS, LAMBDA, STEPS, LAMBDA, autoscale=False)
 
     def ours() -> Tensor:
-        lazy = adj.lazy(LAMBDA)
         *_, corrected = iterate(correct(lazy, mine.labels, base), base, STEPS)
         *_, smoothed = iterate(smooth(lazy, mine.labels), corrected, STEPS)
         return smoothed
