@@ -64,7 +64,7 @@ class LinearFirst(Backbone):
         """The share of X in the first layer, with the bias where that is added before anything that is not linear."""
         x = adj.values.new_zeros(adj.shape[0], 0) if x is None else x
         share = self.linear(x, adj, slice(self.label_inputs, None))
-        return share if self.first_bias is None else share + self.first_bias
+        return share if self.first_bias is None else share.add_(self.first_bias)
 
     def step(self, features: Tensor, state: Tensor | None, adj: Adjacency) -> Tensor:
         """The share of S added, and all that follows."""
