@@ -68,9 +68,13 @@ class LinearFirst(Backbone):
 
     def step(self, features: Tensor, state: Tensor | None, adj: Adjacency) -> Tensor:
         """The share of S added, and all that follows."""
-        if state is not None:
-            features = self.linear(state, adj, slice(0, self.label_inputs)).add_(features)
-        return self.rest(features, adj)
+        if state is None:
+            return self.rest(features.clone(), adj)
+        return self.rest(self.linear(state, adj, slice(0, self.label_inputs)).add_(features), adj)
+
+    def forward(self, x: Features, adj: Adjacency) -> Tensor:
+        """The network as an ordinary GNN: features that nobody else holds need no copy."""
+        return self.rest(self.features(x, adj), adj)
 
     @property
     def first_bias(self) -> Tensor | None:
@@ -83,7 +87,7 @@ class LinearFirst(Backbone):
 
     @abstractmethod
     def rest(self, hidden: Tensor, adj: Adjacency) -> Tensor:
-        """Logits from the first layer's sum."""
+        """Logits from the first layer's sum, which may be overwritten."""
 
 
 def check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:

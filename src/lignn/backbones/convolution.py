@@ -68,5 +68,5 @@ class Convolutional(LinearFirst):
         return hidden
 
     def activation(self, hidden: Tensor) -> Tensor:
-        """Between two convolutions."""
-        return hidden.relu()
+        """Between two convolutions, in place: a solve does this in every step."""
+        return hidden.relu_()
