@@ -5,7 +5,7 @@ import pytest
 from lignn.experiments import records, runner, study
 from tests.experiments import tiny
 
-COSTS = {"seconds", "peak_memory_mib"}
+COSTS = {"seconds", "processor_seconds", "peak_memory_mib"}
 
 
 @pytest.fixture(autouse=True)

@@ -52,6 +52,7 @@ def record(row: str, seed: int, test: float, **changes: Any) -> dict[str, Any]:
         "end": "all epochs done",
         "solves": {},
         "seconds": 2.0,
+        "processor_seconds": 1.5,
         "peak_memory_mib": 100.0,
         "threads": 1,
         "config": {"backbone": {"name": "gcn"}, "method": {"name": "lignn"}},
