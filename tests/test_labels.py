@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lignn.errors import ConfigError, InputError
-from lignn.labels import KnownLabels
+from lignn.labels import DiagonalSoftmax, KnownLabels
 from tests.problems import half_split, random_graph
 
 
@@ -76,6 +76,34 @@ def test_multilabel_loss_is_the_mean_binary_cross_entropy():
     logits = torch.randn(30, 3, dtype=torch.float64)
     expected = torch.nn.functional.binary_cross_entropy_with_logits(logits[labels.mask], labels.onehot[labels.mask])
     torch.testing.assert_close(labels.loss(labels.activation(logits), labels.mask), expected)
+
+
+@pytest.mark.parametrize("classes", [3, 20])
+def test_the_softmax_jacobian_is_exact_by_default(classes):
+    labels = KnownLabels(torch.ones(5, dtype=torch.bool), torch.zeros(5, classes, dtype=torch.float64))
+    logits = torch.randn(5, classes, dtype=torch.float64, requires_grad=True)
+    torch.testing.assert_close(labels.activation(logits), logits.softmax(1))
+    assert torch.autograd.gradcheck(labels.activation, logits)
+
+
+@pytest.mark.parametrize("classes", [3, 20])
+def test_the_diagonal_of_the_softmax_jacobian(classes):
+    """The state is the same; the backward pass is that of c independent probabilities, `p (1-p) g`."""
+    labels = KnownLabels(torch.ones(5, dtype=torch.bool), torch.zeros(5, classes, dtype=torch.float64))
+    logits = torch.randn(5, classes, dtype=torch.float64, requires_grad=True)
+    g = torch.randn(5, classes, dtype=torch.float64)
+    p = labels.activation(logits, "diagonal")
+    assert torch.equal(p, labels.activation(logits))
+    torch.testing.assert_close(torch.autograd.grad(p, logits, g)[0], p * (1 - p) * g)
+    full = torch.autograd.functional.jacobian(lambda row: row.softmax(0), logits[0].detach())
+    torch.testing.assert_close(p[0] * (1 - p[0]), full.diagonal())
+
+
+def test_the_sigmoid_jacobian_is_diagonal_anyway():
+    labels = known(multilabel=True)
+    logits = torch.randn(30, 3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: labels.activation(x, "diagonal"), logits)
+    assert not torch.autograd.gradcheck(DiagonalSoftmax.apply, logits, raise_exception=False)
 
 
 def test_certain_errors_have_a_finite_loss():

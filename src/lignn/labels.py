@@ -8,15 +8,45 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Literal
 
 import torch
 from torch import Generator, Tensor
+from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from lignn.errors import ConfigError, InputError
 from lignn.graph import Graph
 
 _FEW_CLASSES = 16
+
+SoftmaxJacobian = Literal["exact", "diagonal"]
+
+
+def softmax(logits: Tensor) -> Tensor:
+    """Rows of probabilities."""
+    if logits.shape[1] < _FEW_CLASSES:
+        # Rows this short do not fill a vector register: along columns the softmax is several times faster.
+        return logits.T.contiguous().softmax(0).T
+    return logits.softmax(1)
+
+
+class DiagonalSoftmax(torch.autograd.Function):
+    """Softmax whose backward pass has only the diagonal of its Jacobian: `g ↦ p ∘ (1-p) ∘ g`."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor) -> Tensor:
+        """`p`."""
+        p = softmax(logits)
+        ctx.save_for_backward(p)
+        return p
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        """`p ∘ (1-p) ∘ g`."""
+        (p,) = ctx.saved_tensors
+        return p * (1 - p) * g
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,14 +95,11 @@ class KnownLabels:
         """`(I - M_t) Ŷ + M_t Y`: predictions overwritten by what is known."""
         return state.index_copy(0, *self._rows)
 
-    def activation(self, logits: Tensor) -> Tensor:
-        """Probabilities: `σ` is softmax, or sigmoid for multi-label tasks."""
+    def activation(self, logits: Tensor, jacobian: SoftmaxJacobian = "exact") -> Tensor:
+        """Probabilities: `σ` is softmax, or sigmoid for multi-label tasks, whose Jacobian is diagonal anyway."""
         if self.multilabel:
             return logits.sigmoid()
-        if self.num_classes < _FEW_CLASSES:
-            # Rows this short do not fill a vector register: along columns the softmax is several times faster.
-            return logits.T.contiguous().softmax(0).T
-        return logits.softmax(1)
+        return softmax(logits) if jacobian == "exact" else DiagonalSoftmax.apply(logits)
 
     def loss(self, probabilities: Tensor, nodes: Tensor) -> Tensor:
         """Mean cross-entropy over `nodes`, which must be known ones."""

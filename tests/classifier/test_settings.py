@@ -49,7 +49,7 @@ def test_the_paper_preset_has_the_paper_s_values():
 
 def test_what_is_given_wins_over_the_preset():
     method = build(solver="picard", tol=1e-3, max_steps=7, gradient="last_step", mask_rate="adaptive", hidden=9)
-    assert method.solver == Picard(tol=1e-3, max_steps=7, growth=1.1)
+    assert method.solver == Picard(tol=1e-3, max_steps=7)
     assert method.gradient == LastStep()
     assert method.adaptive
     assert method.step.backbone.convs[0].lin.weight.shape[0] == 9

@@ -76,6 +76,8 @@ def test_options_reach_the_method_and_the_network():
     assert method.solver == Anderson(tol=1e-4 / 3, max_steps=7)
     assert method.gradient == Implicit("exact", Anderson(tol=1e-5 * 2 / 9, max_steps=7))
     assert (method.rate, method.masking.forward_mask, method.warm_start, method.feature_mask) == (0.25, True, True, 0.3)
+    assert build("lignn", 5, 3).step.jacobian == "exact"
+    assert build("lignn", 5, 3, jacobian="diagonal").step.jacobian == "diagonal"
     assert build("lignn", 5, 3, gradient="last_step").gradient == LastStep()
     assert build("label_reuse", 5, 3, iterations=4).solver == Picard(tol=0, max_steps=4)
     assert build("ignn", 5, 3, backbone_options={"hidden": 7}).weight.shape == (7, 7)
@@ -120,6 +122,7 @@ def test_correct_and_smooth_stands_behind_any_method():
         ("lignn", {"backbone_options": {"hiden": 3}}, "backbone GCN has no option 'hiden': did you mean 'hidden'?"),
         ("lignn", {"solver": "andersen"}, "solver 'andersen' is unknown; did you mean 'anderson'?"),
         ("lignn", {"gradient": "exakt"}, "gradient 'exakt' is unknown; choose from paper, exact, last_step"),
+        ("lignn", {"jacobian": "diag"}, "jacobian 'diag' is unknown; choose from exact, diagonal"),
         ("eignn", {"route": "closd"}, "route 'closd' is unknown; did you mean 'closed'?"),
         ("ignn", {"backbone_options": {"hiddn": 3}}, "method 'ignn' has no option 'hiddn'; did you mean 'hidden'?"),
     ],

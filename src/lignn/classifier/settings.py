@@ -201,7 +201,7 @@ class Settings:
         values = self.values
         growth = 1.1 if values["mask_rate"] == "adaptive" else None
         kind = BY_NAME[values["solver"]]
-        forward = kind(tol=values["tol"], max_steps=values["max_steps"], growth=growth)
+        forward = kind(tol=values["tol"], max_steps=values["max_steps"])
         backward = kind(tol=_BACKWARD_TOL, max_steps=values["max_steps"], norm="relative", growth=growth or 1.0)
         form = values["gradient"]
         gradient: Gradient = LastStep() if form == "last_step" else Implicit(form, backward)

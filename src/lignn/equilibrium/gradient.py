@@ -33,9 +33,19 @@ class Gradient(Protocol):
     """A strategy: the taped output at the equilibrium, and the account of the solve."""
 
     def join(
-        self, solved: Map, taped: Map | None, z0: Tensor, solver: Solver | None, *, throw: bool = True
+        self,
+        solved: Map,
+        taped: Map | None,
+        z0: Tensor,
+        solver: Solver | None,
+        *,
+        throw: bool = True,
+        through: Map | None = None,
     ) -> tuple[Tensor, Solution]:
-        """`taped(z)`, `z = solved(z)`, differentiable; `z` itself if `taped` is None."""
+        """`taped(z)`, `z = solved(z)`, differentiable; `z` itself if `taped` is None.
+
+        `through` has the values of the map whose adjoint is solved and an approximate Jacobian to solve it with.
+        """
         ...
 
 
@@ -46,7 +56,14 @@ class Unrolled:
     steps: int
 
     def join(
-        self, solved: Map, taped: Map | None, z0: Tensor, solver: Solver | None, *, throw: bool = True
+        self,
+        solved: Map,
+        taped: Map | None,
+        z0: Tensor,
+        solver: Solver | None,
+        *,
+        throw: bool = True,
+        through: Map | None = None,  # noqa: ARG002
     ) -> tuple[Tensor, Solution]:
         """Solve without gradients, then tape `steps` more steps."""
         solution = solve(solved, z0, solver, throw=throw)
@@ -80,14 +97,22 @@ class Implicit:
             raise ConfigError(f"the implicit gradient has the forms 'exact' and 'paper', not {self.form!r}")
 
     def join(
-        self, solved: Map, taped: Map | None, z0: Tensor, solver: Solver | None, *, throw: bool = True
+        self,
+        solved: Map,
+        taped: Map | None,
+        z0: Tensor,
+        solver: Solver | None,
+        *,
+        throw: bool = True,
+        through: Map | None = None,
     ) -> tuple[Tensor, Solution]:
         """Solve without gradients, tape one step, and hook the adjoint solve to its backward pass."""
         solution = solve(solved, z0, solver, throw=throw)
         backward = self.solver or replace(solver or Picard(), growth=1.0)
-        if taped is not None and self.form == "paper":
+        if taped is not None and self.form == "paper" and through is None:
             return _layer(taped, solution, backward), solution
-        z = _layer(solved, solution, backward, solution.value)
+        # The loss itself goes through the taped map; only what it sends back into the loop is approximate.
+        z = _layer(through or solved, solution, backward, solution.value)
         return (z if taped is None else taped(z)), solution
 
 

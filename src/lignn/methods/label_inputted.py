@@ -142,11 +142,16 @@ class LabelInputted(Method):
                 with solving(self.step):
                     return step(self.masking.solved(labels, state))
 
-            def taped(state: Tensor) -> Tensor:
-                return taped_step(self.masking.taped(labels, state, constant_scale=paper))
+            def masked(state: Tensor) -> Tensor:
+                return self.masking.taped(labels, state, constant_scale=paper)
 
+            def taped(state: Tensor) -> Tensor:
+                return taped_step(masked(state))
+
+            approximate = self.step.bind_adjoint(visible if hidden is None else hidden)
+            through = None if approximate is None else lambda state: approximate(masked(state))
             start, solver = self._start(problem)
-            out, self.solution = self.gradient.join(solved, taped, start, solver, throw=False)
+            out, self.solution = self.gradient.join(solved, taped, start, solver, throw=False, through=through)
         if self.reuse_evaluation:
             self._trained = problem
         if self.warm_start:

@@ -8,6 +8,7 @@ from lignn.backbones import Backbone
 from lignn.equilibrium import Gradient, Implicit, LastStep
 from lignn.equilibrium.solvers import BY_NAME, Picard, Solver
 from lignn.errors import ConfigError, did_you_mean
+from lignn.labels import SoftmaxJacobian
 from lignn.methods.label_inputted import LabelInputted, LoopingState, MaskRate, ShareOfTraining
 from lignn.methods.steps import BackboneStep
 
@@ -68,6 +69,8 @@ class LIGNN(LabelInputted):
         gradient: default the paper's implicit one.
         warm_start: start each solve from the last epoch's state.
         feature_mask: share of the nodes whose features are hidden in the taped step, so that labels must carry it.
+        jacobian: of the softmax in the adjoint: "exact", or its "diagonal" alone, as the authors ran it. The loss is
+            differentiated exactly either way.
     """
 
     def __init__(
@@ -79,12 +82,16 @@ class LIGNN(LabelInputted):
         gradient: Gradient | None = None,
         warm_start: bool = False,
         feature_mask: float = 0.0,
+        jacobian: SoftmaxJacobian = "exact",
     ) -> None:
+        gradient = gradient or Implicit("paper")
+        if jacobian != "exact" and not (isinstance(gradient, Implicit) and gradient.form == "paper"):
+            raise ConfigError(f"jacobian {jacobian!r} is for the paper's gradient only, got {gradient}")
         super().__init__(
-            BackboneStep(backbone),
+            BackboneStep(backbone, jacobian),
             LoopingState(forward_mask),
             solver or Picard(tol=1e-4, max_steps=100),
-            gradient or Implicit("paper"),
+            gradient,
             mask_rate,
             warm_start=warm_start,
             feature_mask=feature_mask,
@@ -101,22 +108,25 @@ class LIGNN(LabelInputted):
         gradient: Literal["paper", "exact", "last_step"] = "paper",
         warm_start: bool = False,
         feature_mask: float = 0.0,
+        jacobian: SoftmaxJacobian = "exact",
+        forward_growth: float | None = None,
     ) -> LIGNN:
         """LI-GNN with the tolerances behind the paper's figures and tables.
 
         Root mean square `1e-4 / c` forward and `1e-5 (c-1) / c²` backward; one budget for both. With an adaptive mask
-        rate a solve stops once it expands by more than 1.1. The paper's choices are the defaults.
+        rate the backward solve stops once it expands by more than 1.1. A forward one may expand while labels travel
+        along a path (docs/reproduction.md); `forward_growth` stops it too. The paper's choices are the defaults.
         """
         if solver not in BY_NAME:
             raise ConfigError(f"solver {solver!r} is unknown; {did_you_mean(solver, BY_NAME)}")
         if gradient not in ("paper", "exact", "last_step"):
             raise ConfigError(f"gradient {gradient!r} is unknown; choose from paper, exact, last_step")
         c = backbone.num_classes
+        forward = BY_NAME[solver](tol=1e-4 / c, max_steps=max_steps, growth=forward_growth)
         growth = 1.1 if mask_rate == "adaptive" else None
-        forward = BY_NAME[solver](tol=1e-4 / c, max_steps=max_steps, growth=growth)
         backward = BY_NAME[solver](tol=1e-5 * (c - 1) / c**2, max_steps=max_steps, growth=growth)
         strategy = LastStep() if gradient == "last_step" else Implicit(gradient, backward)
-        return cls(backbone, mask_rate, forward_mask, forward, strategy, warm_start, feature_mask)
+        return cls(backbone, mask_rate, forward_mask, forward, strategy, warm_start, feature_mask, jacobian)
 
 
 class LaE(LabelInputted):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import get_args
 
 import torch
 from torch import Tensor, nn
@@ -10,7 +11,7 @@ from torch import Tensor, nn
 from lignn.backbones import Backbone
 from lignn.equilibrium import Map
 from lignn.errors import ConfigError
-from lignn.labels import KnownLabels
+from lignn.labels import KnownLabels, SoftmaxJacobian
 from lignn.methods.problem import Problem
 
 
@@ -20,6 +21,10 @@ class Step(nn.Module, ABC):
     @abstractmethod
     def bind(self, problem: Problem) -> Map:
         """The map; all that does not depend on the state is computed here, once."""
+
+    def bind_adjoint(self, problem: Problem) -> Map | None:  # noqa: ARG002
+        """The same map with the approximate Jacobian that the adjoint is to take; None: its own."""
+        return None
 
     @abstractmethod
     def loss(self, labels: KnownLabels, state: Tensor, nodes: Tensor) -> Tensor:
@@ -35,22 +40,33 @@ class BackboneStep(Step):
 
     Args:
         backbone: takes c label inputs.
+        jacobian: of the softmax in the adjoint: "exact", or its "diagonal" alone.
     """
 
-    def __init__(self, backbone: Backbone) -> None:
+    def __init__(self, backbone: Backbone, jacobian: SoftmaxJacobian = "exact") -> None:
         super().__init__()
+        if jacobian not in get_args(SoftmaxJacobian):
+            raise ConfigError(f"jacobian {jacobian!r} is unknown; choose from {', '.join(get_args(SoftmaxJacobian))}")
         if backbone.label_inputs != backbone.num_classes:
             raise ConfigError(
                 f"a label-inputted method needs as many label inputs as classes ({backbone.num_classes}), "
                 f"this backbone has {backbone.label_inputs}"
             )
         self.backbone = backbone
+        self.jacobian: SoftmaxJacobian = jacobian
 
     def bind(self, problem: Problem) -> Map:
         """Features are propagated once."""
+        return self._bound(problem, "exact")
+
+    def bind_adjoint(self, problem: Problem) -> Map | None:
+        """With the diagonal of the softmax Jacobian, if that is wanted."""
+        return None if self.jacobian == "exact" else self._bound(problem, self.jacobian)
+
+    def _bound(self, problem: Problem, jacobian: SoftmaxJacobian) -> Map:
         adj = problem.adjacency(self.backbone.normalization, self.backbone.self_loops)
         features = self.backbone.features(problem.x, adj)
-        return lambda state: problem.labels.activation(self.backbone.step(features, state, adj))
+        return lambda state: problem.labels.activation(self.backbone.step(features, state, adj), jacobian)
 
     def loss(self, labels: KnownLabels, state: Tensor, nodes: Tensor) -> Tensor:
         """Cross-entropy."""
