@@ -199,10 +199,10 @@ class Settings:
     def _lignn(self, backbone: backbones.Backbone) -> LIGNN:
         """LI-GNN with one absolute tolerance forward and a relative one backward."""
         values = self.values
-        growth = 1.1 if values["mask_rate"] == "adaptive" else None
+        growth = 1.1 if values["mask_rate"] == "adaptive" else 1.0
         kind = BY_NAME[values["solver"]]
         forward = kind(tol=values["tol"], max_steps=values["max_steps"])
-        backward = kind(tol=_BACKWARD_TOL, max_steps=values["max_steps"], norm="relative", growth=growth or 1.0)
+        backward = kind(tol=_BACKWARD_TOL, max_steps=values["max_steps"], norm="relative", growth=growth)
         form = values["gradient"]
         gradient: Gradient = LastStep() if form == "last_step" else Implicit(form, backward)
         return LIGNN(

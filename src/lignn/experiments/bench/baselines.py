@@ -5,6 +5,7 @@ Both sides are given normalised edges, and both a problem that is prepared: only
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 
 import torch
@@ -45,6 +46,11 @@ def run(quick: bool) -> Iterator[Record]:
     yield from compare(f"IGNN epoch, {photo.graph.name}", ignn_training(photo), rounds, {"hidden": HIDDEN})
 
 
+def _last(states: Iterator[Tensor]) -> Tensor:
+    """The last of some states, of which no other is kept."""
+    return deque(states, maxlen=1).pop()
+
+
 def _ratio(records: list[Record], side: str) -> float:
     return next(record["ratio"] for record in records if record["side"] == side)
 
@@ -76,9 +82,8 @@ def correct_and_smooth(problem: Task) -> dict[str, Side]:
     theirs = pyg.CorrectAndSmooth(STEPS, LAMBDA, STEPS, LAMBDA, autoscale=False)
 
     def ours() -> Tensor:
-        *_, corrected = iterate(correct(lazy, mine.labels, base), base, STEPS)
-        *_, smoothed = iterate(smooth(lazy, mine.labels), corrected, STEPS)
-        return smoothed
+        corrected = _last(iterate(correct(lazy, mine.labels, base), base, STEPS))
+        return _last(iterate(smooth(lazy, mine.labels), corrected, STEPS))
 
     return {
         "lignn": ours,
