@@ -140,3 +140,9 @@ def test_old_folder_returns_if_the_new_one_cannot_take_its_place(tmp_path, monke
     with pytest.raises(LignnError, match="nothing was changed"):
         fill(tmp_path / "folder")
     assert content(tmp_path) == before
+
+
+def test_reasons_do_not_tell_of_the_temporary_file(tmp_path):
+    reason = r"none/file: cannot be written there: No such file or directory$"
+    with pytest.raises(InputError, match=reason), whole_file(tmp_path / "none" / "file") as temporary:
+        raise FileNotFoundError(errno.ENOENT, f"Failed to open local file '{temporary}'")

@@ -97,6 +97,11 @@ def _explained(path: str | PathLike[str]) -> Iterator[None]:
     try:
         yield
     except (PermissionError, FileNotFoundError, NotADirectoryError) as error:
-        raise InputError(f"{path}: cannot be written there: {error.strerror}") from error
+        raise InputError(f"{path}: cannot be written there: {_reason(error)}") from error
     except OSError as error:
-        raise LignnError(f"{path}: could not be written: {error.strerror or error}; nothing was changed") from error
+        raise LignnError(f"{path}: could not be written: {_reason(error)}; nothing was changed") from error
+
+
+def _reason(error: OSError) -> str:
+    """The system's own words; those of PyArrow tell of our temporary file."""
+    return str(error) if error.errno is None else os.strerror(error.errno)

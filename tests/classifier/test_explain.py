@@ -87,7 +87,7 @@ def test_explanation_names_the_largest_gains():
         assert c.id == f"node{c.node}"
         assert c.label == "abc"[small_graph().y[c.node]]
         assert c.share == shares[c.node].item()
-    assert str(found).startswith(f"node 4: {found.label!r} at ")
+    assert str(found).startswith(f"node node4: {found.label!r} at ")
     assert str(found).count("\n") == 5
 
 

@@ -57,3 +57,8 @@ def test_bad_labels_are_one_sentence():
         checked_split(graph, Split.from_indices(n, [0, 3], [n - 1], []))
     with pytest.raises(SplitError, match="over 3 nodes, the graph has 11"):
         checked_split(graph, Split.from_indices(3, [0], [1], [2]))
+
+
+def test_something_else_is_no_split():
+    with pytest.raises(SplitError, match=r"a lignn\.Split is needed, got str"):
+        checked_split(random_graph(), "train")

@@ -129,7 +129,7 @@ def test_a_model_is_written_whole_or_not_at_all(model, monkeypatch):
     def full(*_arguments, **_options):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(saving, "save_file", full)
+    monkeypatch.setattr(saving, "save", full)
     with pytest.raises(lignn.errors.LignnError, match="No space left on device; nothing was changed"):
         fitted("lpa").save(model)
     with pytest.raises(lignn.errors.LignnError, match="No space left"):
@@ -151,3 +151,18 @@ def test_only_plain_values_can_be_saved(tmp_path):
     numbers = fitted("lpa", method_options={"lam": np.float32(0.5)})
     numbers.save(tmp_path / "m")
     assert torch.equal(torch.tensor(lignn.load(tmp_path / "m").predict()), torch.tensor(numbers.predict()))
+
+
+def test_others_may_read_a_model_as_they_may_read_any_new_file(model):
+    (model.parent / "usual").write_text("")
+    modes = {name: (model / name).stat().st_mode for name in FILES}
+    assert set(modes.values()) == {(model.parent / "usual").stat().st_mode}
+
+
+def test_a_file_that_cannot_be_read_is_named(model, monkeypatch):
+    def locked(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(saving, "_checksum", locked)
+    with pytest.raises(InputError, match=r"model/weights.safetensors: cannot be read: Permission denied"):
+        lignn.load(model)

@@ -120,7 +120,7 @@ def test_parameters_of_a_method():
         ({"hidden": True}, "hidden: a whole number is needed, got True"),
         ({"dropout": 1.5}, "dropout: a probability"),
         ({"lr": "fast"}, "lr: a number is needed, got 'fast'"),
-        ({"lr": -1.0}, "lr, max_epochs and patience must be positive"),
+        ({"lr": -1.0}, "lr: a positive number is needed, got -1"),
         ({"seed": None}, "seed: a whole number is needed, got None"),
         ({"inductive": 1}, "inductive: true or false is needed, got 1"),
         ({"mask_rate": 1.5}, "mask_rate: a number between 0 and 1"),

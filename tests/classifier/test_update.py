@@ -5,7 +5,7 @@ import torch
 
 from lignn import NodeClassifier
 from lignn.classifier.live import Live
-from lignn.errors import InputError
+from lignn.errors import ConfigError, InputError
 from lignn.labels import KnownLabels
 from tests.classifier.small import fitted, small_graph, small_split
 from tests.problems import half_split, random_graph
@@ -160,3 +160,14 @@ def test_known_labels_are_not_shared():
     before = labels.onehot.clone()
     classifier.update_labels({UNKNOWN[0]: 1})
     assert torch.equal(labels.onehot, before)
+
+
+@pytest.mark.parametrize("epochs", [-1, 2.5, "3"])
+def test_epochs_are_counted(epochs):
+    with pytest.raises(ConfigError, match="epochs: a whole number of at least 0 is needed"):
+        fitted("lpa").update_labels({0: 0}, epochs=epochs)
+
+
+def test_labels_are_a_mapping():
+    with pytest.raises(InputError, match="labels: a mapping from nodes to labels is needed, got list"):
+        fitted("lpa").update_labels([(0, 0)])

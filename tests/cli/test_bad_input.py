@@ -207,7 +207,10 @@ OPTIONS: dict[str, tuple[tuple[str, ...], str]] = {
     "other method's": ((*FIT, "--method", "lpa", "--mask-rate", "0.5"), "mask_rate: method 'lpa' has no such"),
     "backbone option": ((*FIT, "--backbone-options", "layers=3"), "layers"),
     "method option": ((*FIT, "--method", "lpa", "--method-options", "lambda=3"), "method 'lpa' has no option 'lambda'"),
-    "no assignment": ((*FIT, "--backbone-options", "num_layers"), "'num_layers' is not of the form name=value"),
+    "no assignment": (
+        (*FIT, "--backbone-options", "num_layers"),
+        "Invalid value for --backbone-options: 'num_layers' is not of the form name=value",
+    ),
     "jobs": (("compare", "mine", "--jobs", "0"), "Invalid value for '--jobs'"),
     "what to compare": (("compare", "mine", "--only", "lpaa"), "no method 'lpaa' to compare; did you mean 'lpa'?"),
     "nothing to compare": (("compare", "mine", "--only", "backbone"), "nothing to compare backbone with"),
@@ -395,7 +398,7 @@ def test_a_disk_that_is_full_when_the_model_is_saved(place: Path, monkeypatch: p
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as full:
-        full.setattr(saving, "save_file", fails)
+        full.setattr(saving, "save", fails)
         result = outcome(*FIT)
     assert result.code == 1
     assert "new: could not be written: No space left on device" in result.err

@@ -26,6 +26,11 @@ def test_a_model_and_its_settings(place: Path) -> None:
     assert {path.name for path in place.iterdir()} == {"mine", "model", "model.toml", "new", "new.toml"}
 
 
+def test_a_method_without_training_tells_of_no_epochs(place: Path) -> None:
+    assert run("fit", "mine", "-o", "new", "--method", "lpa").startswith("the method has nothing to train: F1-micro ")
+    assert json.loads(run("fit", "mine", "-o", "new", "--method", "lpa", "--json"))["best_epoch"] is None
+
+
 def test_settings_can_be_used_again(place: Path) -> None:
     run("fit", "mine", "-o", "one", *TINY, "--preset", "paper", "--seed", 3)
     run("fit", "mine", "-o", "two", "--config", "one.toml")
@@ -93,6 +98,21 @@ def test_ctrl_c_leaves_the_best_model_and_resume_goes_on(place: Path, monkeypatc
     run("fit", "mine", "-o", "new", "--resume")
     assert run("predict", "new") == run("predict", "whole")
     assert not list(place.glob("*.checkpoint*"))
+
+
+def test_an_interrupted_run_goes_on_with_its_own_graph_only(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (place / "mine").rename("my graph")
+    with monkeypatch.context() as interrupting:
+        interrupting.setattr(progress, "of_training", lambda *_, **__: ctrl_c_after(4))
+        result = outcome("fit", "my graph", "--undirected", "-o", "new", *TINY)
+    assert result.err.endswith("; go on with: lignn fit 'my graph' --undirected -o new --resume\n")
+    assert "hidden = 4\n" in (place / "new.toml").read_text()  # of the model that was left
+    before = (place / "new.checkpoint").read_bytes()
+    other = outcome("fit", "my graph", "-o", "new", "--resume")
+    assert other.code == 2
+    assert other.err.startswith("error: --resume: my graph is not the graph of the interrupted run")
+    assert (place / "new.checkpoint").read_bytes() == before
+    run("fit", "my graph", "--undirected", "-o", "new", "--resume")
 
 
 def test_ctrl_c_before_the_first_epoch_leaves_nothing(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,9 +8,10 @@ import typer
 from typer.testing import CliRunner
 
 from lignn import NodeClassifier, backbones, methods
-from lignn.cli import app, options
+from lignn.cli import app, compare, options
 from lignn.cli.options import PARAMETERS, with_parameters
 from lignn.errors import ConfigError
+from lignn.experiments import compare as comparing
 
 
 def echo(number: Annotated[int, typer.Argument()], *, parameters: dict[str, Any]) -> None:
@@ -98,3 +99,8 @@ def test_completion_of_a_graph_knows_folders(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "week.npz").touch()
     (tmp_path / "week.txt").touch()
     assert options._complete_graph("week") == ["weekday", "week.npz", "weekly"]
+
+
+def test_methods_to_compare_are_those_there_are() -> None:
+    assert (comparing.BASE, *compare.METHODS) == comparing.METHODS
+    assert compare._complete_method("label") == ["label_input", "label_reuse"]

@@ -89,3 +89,18 @@ def test_models_work_from_anywhere(place: Path, monkeypatch: pytest.MonkeyPatch,
     expected = run("predict", "model")
     monkeypatch.chdir(place / folder)
     assert run("predict", place / "model") == expected
+
+
+def test_undirected_is_for_another_graph(place: Path) -> None:
+    result = outcome("predict", "model", "--undirected", "-o", "out.csv")
+    assert result.code == 2
+    assert result.err.startswith("error: --undirected: the model's own graph stays")
+    assert not (place / "out.csv").exists()
+
+
+def test_a_directed_graph_for_an_undirected_model_is_told(place: Path) -> None:
+    run("fit", "mine", "-o", "both", "--undirected", "--max-epochs", "2")
+    assert outcome("predict", "both", "--graph", "mine", "--undirected", "-o", "out.csv").err == ""
+    result = outcome("predict", "both", "--graph", "mine", "-o", "out.csv")
+    assert result.code == 0
+    assert result.err.startswith("warning: mine is directed, the model was trained on an undirected graph")

@@ -1,9 +1,10 @@
 import io
+import re
 import sys
 
 import pytest
 
-from lignn.cli import progress
+from lignn.cli import _show_warning, progress
 from lignn.training import History
 
 
@@ -40,15 +41,23 @@ def test_plain_lines_in_a_log_come_every_ten_seconds(clock: list[float], capsys:
 def test_time_left_counts_from_where_a_resumed_run_goes_on(clock: list[float]) -> None:
     words = progress._Clock(100)
     clock[0] = 2.0
-    assert words.describe(history(81)).endswith("at most 0:38 left")
+    assert words.describe(history(81)).endswith("solver steps 9+4")
     clock[0] = 4.0
     assert words.describe(history(82)).endswith("at most 0:36 left")
+
+
+def test_the_first_epoch_which_compiles_promises_nothing(clock: list[float]) -> None:
+    words = progress._Clock(1000)
+    clock[0] = 6.0
+    assert "left" not in words.describe(history(1))
+    clock[0] = 6.1
+    assert words.describe(history(2)).endswith("at most 1:39 left")
 
 
 def test_without_held_out_labels_there_is_no_score_to_tell(clock: list[float]) -> None:
     made = History()
     made.add({"epoch": 0, "loss": 0.25, "val": 0.0})
-    assert progress._Clock(1).describe(made) == "loss 0.2500  at most 0:00 left"
+    assert progress._Clock(1).describe(made) == "loss 0.2500"
 
 
 def test_quiet_means_quiet(capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,3 +93,31 @@ def test_a_terminal_gets_a_live_line(clock: list[float], monkeypatch: pytest.Mon
     assert "7/100" in shown
     assert "solver steps 9+4" in shown
     assert "\x1b[" in shown
+
+
+def test_a_narrow_terminal_shows_all_of_it(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "xterm")
+    with progress.of_training(1000, quiet=False) as tell:
+        assert tell is not None
+        for epoch in (7, 8):
+            clock[0] = epoch
+            tell(history(epoch))
+    shown = screen.getvalue()
+    assert "…" not in shown
+    assert all(words in shown for words in ("8/1000", "validation", "steps 9+4", "at most", "left"))
+
+
+def test_a_warning_does_not_run_into_the_live_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setenv("TERM", "xterm")
+    with progress.of_training(100, quiet=False) as tell:
+        assert tell is not None
+        tell(history(7))
+        _show_warning("mind the gap")
+    line = next(line for line in screen.getvalue().splitlines() if "mind the gap" in line)
+    assert re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", line).split("\r")[-1] == "warning: mind the gap"

@@ -27,7 +27,8 @@ def test_without_a_similar_run_the_time_is_unknown():
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(None, "unknown"), (12.3, "12 s"), (200.0, "3 min"), (7500.0, "2 h 5 min")]
+    ("seconds", "text"),
+    [(None, "unknown"), (0.0, "0 s"), (0.32, "0.3 s"), (12.3, "12 s"), (200.0, "3 min"), (7500.0, "2 h 5 min")],
 )
 def test_spoken(seconds, text):
     assert estimate.spoken(seconds) == text

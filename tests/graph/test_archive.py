@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from lignn import Graph, Split
 from lignn.errors import InputError, TableError
+from lignn.graph.archive import fingerprint
 from tests.graph.equality import assert_same
 from tests.graph.strategies import graphs
 
@@ -145,3 +146,11 @@ def test_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
         Graph(EDGES, num_nodes=9).write(path)
     assert_same(Graph.read(path), old)
     assert os.listdir(tmp_path) == ["g.npz"]
+
+
+def test_a_fingerprint_is_of_the_content_not_of_the_name():
+    graph = Graph(EDGES, x=np.eye(3, dtype=np.float32), y=[0, 1, -1])
+    same = fingerprint(graph)
+    assert fingerprint(graph.replace(name="other")) == same
+    others = [graph.to_undirected(), graph.replace(y=[0, 1, 1]), graph.replace(x=sp.csr_array(np.eye(3)))]
+    assert same not in {fingerprint(other) for other in others}

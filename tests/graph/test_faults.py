@@ -26,6 +26,11 @@ HINT = "; every column but id, label, labels and split is a feature"
             EDGES,
             "nodes.csv, column 3: a second column is named 'label'; rename or remove one",
         ),
+        (
+            "id,Lable\na,red\nb,1\nc,1\n",
+            EDGES,
+            "nodes.csv, line 2, column 'Lable': 'red' is not a number; if it holds the labels, name it 'label'",
+        ),
         (",id\n0,a\n", EDGES, "nodes.csv, column 1: has no name in the header; name or remove it"),
         ("id,label,labels\na,1,1\n", EDGES, "nodes.csv: has both 'label' and 'labels'; keep one of them"),
         (b"\xff\xfei\x00d\x00\n", EDGES, "nodes.csv, line 1: is not UTF-8 text; save it as such"),

@@ -1,6 +1,7 @@
 """The training loop: early stopping, best weights, resuming to the bit, breaking down with grace."""
 
 import json
+import math
 
 import pytest
 import torch
@@ -161,6 +162,16 @@ def test_scores_need_labels():
         score_on(graph.replace(y=None), {})
 
 
-def test_impossible_settings():
-    with pytest.raises(ConfigError, match="must be positive"):
-        Settings(lr=0)
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"lr": 0}, "^lr: a positive number is needed, got 0$"),
+        ({"lr": math.nan}, "^lr: a positive number is needed, got nan$"),
+        ({"weight_decay": -1.0}, "^weight_decay: a number of at least 0 is needed, got -1.0$"),
+        ({"max_epochs": 0}, "^max_epochs: at least 1 is needed, got 0$"),
+        ({"patience": 0}, "^patience: at least 1 is needed, got 0$"),
+    ],
+)
+def test_impossible_settings(wrong, message):
+    with pytest.raises(ConfigError, match=message):
+        Settings(**wrong)

@@ -44,6 +44,7 @@ class Explanation:
 
     Attributes:
         node: explained.
+        id: the node's name.
         label: the predicted class.
         state: its value `Ŷ_ik` at the equilibrium: a probability, not calibrated, or a propagated score.
         from_labels: the shares of all known labels together; the rest comes from features, and from what is not linear.
@@ -51,15 +52,14 @@ class Explanation:
     """
 
     node: int
+    id: str
     label: str
     state: float
     from_labels: float
     contributions: tuple[Contribution, ...]
 
     def __str__(self) -> str:
-        lines = [
-            f"node {self.node}: {self.label!r} at {self.state:.3f}, {self.from_labels:+.3f} of it from known labels"
-        ]
+        lines = [f"node {self.id}: {self.label!r} at {self.state:.3f}, {self.from_labels:+.3f} of it from known labels"]
         found = (f"  {c.gain:+.4f} by {c.label!r} at {c.id}, its share {c.share:+.4f}" for c in self.contributions)
         return "\n".join([*lines, *found])
 
@@ -113,14 +113,16 @@ def explain(live: Live, graph: Graph, classes: Classes, node: int, k: int) -> Ex
     gains, shares = gains_and_shares(live, node, number)
     onehot = live.problem.labels.onehot
 
+    def name(j: int) -> str:
+        return str(j) if graph.node_ids is None else str(graph.node_ids[j])
+
     def contribution(j: int) -> Contribution:
-        name = str(j) if graph.node_ids is None else str(graph.node_ids[j])
         label = "|".join(classes.names[c] for c in onehot[j].nonzero().flatten().tolist())
-        return Contribution(j, name, label, float(gains[j]), float(shares[j]))
+        return Contribution(j, name(j), label, float(gains[j]), float(shares[j]))
 
     known = live.problem.labels.mask.nonzero().flatten()
     largest = known[gains[known].abs().argsort(descending=True, stable=True)[:k]]
     assert live.solution is not None
     state = float(live.solution.value[node, number])
     found = tuple(contribution(j) for j in largest.tolist())
-    return Explanation(node, classes.names[number], state, float(shares.sum()), found)
+    return Explanation(node, name(node), classes.names[number], state, float(shares.sum()), found)

@@ -33,6 +33,8 @@ def own_split(graph: Graph, seed: int) -> Split:
 
 def checked_split(graph: Graph, split: Split) -> Split:
     """`split` if it fits the graph and has labels to train and validate with."""
+    if not isinstance(split, Split):
+        raise SplitError(f"split: a lignn.Split is needed, got {type(split).__name__}")
     if split.num_nodes != graph.num_nodes:
         raise SplitError(f"the split is over {split.num_nodes} nodes, the graph has {graph.num_nodes}")
     require_labels(graph, split.train)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from numbers import Integral
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -247,11 +248,13 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
             epochs: how many to train on from the present weights; 0 only solves again.
         """
         check_is_fitted(self)
+        if not isinstance(epochs, Integral) or epochs < 0:
+            raise ConfigError(f"epochs: a whole number of at least 0 is needed, got {epochs!r}")
         fitted = self._fitted
         known = relabelled(fitted.live.problem.labels, self.graph_, fitted.classes, labels)
         if epochs:
             live = fitting.go_on(fitted, known, self._truth(), epochs)
-            update = Update(fitted.live, live, f"trained for {epochs} more epochs")
+            update = Update(fitted.live, live, f"the weights are new: trained for {epochs} more epochs")
             self._take(replace(fitted, live=live))
         else:
             update = solve_again(fitted.live, known, self._wellposed())

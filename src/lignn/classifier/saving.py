@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
 import lignn
@@ -50,7 +50,7 @@ def write(folder: str | PathLike[str], parameters: Mapping[str, Any], fitted: Fi
     plain, objects = _plain_parameters(parameters)
     tensors, extra = _tensors(fitted)
     with whole_folder(folder, CONFIG, (WEIGHTS, GRAPH, HISTORY)) as temporary:
-        save_file(tensors, temporary / WEIGHTS)
+        (temporary / WEIGHTS).write_bytes(save(tensors))  # save_file would lock out all but the owner
         fitted.graph.replace(splits=()).write(temporary / GRAPH)
         lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in fitted.history.epochs]
         (temporary / HISTORY).write_text("".join(lines), encoding="utf-8")
@@ -80,9 +80,12 @@ def read(folder: str | PathLike[str], objects: Mapping[str, Any]) -> tuple[dict[
         objects: `method` or `backbone`, for a model that was given one as an object.
     """
     path = Path(folder)
-    config = _config(path)
-    for name, checksum in config["files"].items():
-        _check_file(path / name, checksum)
+    try:
+        config = _config(path)
+        for name, checksum in config["files"].items():
+            _check_file(path / name, checksum)
+    except OSError as error:
+        raise InputError(f"{error.filename or path}: cannot be read: {error.strerror}") from error
     parameters = dict(config["parameters"])
     for name in config["objects"]:
         if objects.get(name) is None:

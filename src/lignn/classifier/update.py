@@ -11,6 +11,7 @@ from lignn.classifier.certificate import Certificate
 from lignn.classifier.classes import Classes, node_number
 from lignn.classifier.live import Live
 from lignn.equilibrium import Solution
+from lignn.errors import InputError
 from lignn.graph import Graph
 from lignn.labels import KnownLabels
 from lignn.methods import CorrectAndSmooth, LabelInputted
@@ -54,6 +55,8 @@ class Update:
 
 def relabelled(known: KnownLabels, graph: Graph, classes: Classes, labels: Mapping[Any, Any]) -> KnownLabels:
     """Known labels with some changed: by node number or id, to a class number or name; None makes one unknown."""
+    if not isinstance(labels, Mapping):
+        raise InputError(f"labels: a mapping from nodes to labels is needed, got {type(labels).__name__}")
     mask, onehot = known.mask.clone(), known.onehot.clone()
     for node, label in labels.items():
         number = node_number(graph, node)

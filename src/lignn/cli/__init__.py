@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from platform import platform, python_version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.exceptions import TyperException
@@ -47,12 +47,19 @@ def lignn(
     """Label-inputted implicit graph neural networks: the labels of a half-labelled graph."""
 
 
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Without the place in the code, which says nothing to a user.
+
+    To what `sys.stderr` is by then, not by `typer.echo`, so that a live progress line makes room for it.
+    """
+    sys.stderr.write(f"warning: {message}\n")
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line. Exit codes: 0, 1 (failed), 2 (bad input), 130 (interrupted)."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", ConvergenceWarning)
-        # without the place in the code, which says nothing to a user
-        warnings.showwarning = lambda message, *_, **__: typer.echo(f"warning: {message}", err=True)
+        warnings.showwarning = _show_warning
         try:
             code = app(arguments, standalone_mode=False)
         except LignnError as error:

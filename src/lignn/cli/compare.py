@@ -14,7 +14,22 @@ from lignn.cli.output import Json, print_json, print_table
 if TYPE_CHECKING:
     from lignn.experiments.compare import Comparison, Result
 
-Methods = Annotated[list[str] | None, typer.Option("--only", help="A method to compare; may be repeated.")]
+METHODS = ("lpa", "correct_and_smooth", "label_input", "label_reuse", "lignn")
+
+
+def _complete_method(incomplete: str) -> list[str]:
+    return [method for method in METHODS if method.startswith(incomplete)]
+
+
+Methods = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--only",
+        metavar="METHOD",
+        help=f"Compare the network with this one alone; may be repeated: {', '.join(METHODS)}",
+        autocompletion=_complete_method,
+    ),
+]
 
 
 @with_parameters(without=["method", "calibrate", "refit", "method_options"])

@@ -17,8 +17,8 @@ def diagnose(model: Model, as_json: Json = False) -> None:
     loaded = classifier.load(model)
     certificate = loaded.diagnose()
     if as_json:
-        print_json(asdict(certificate))
+        calibration = loaded.calibration_
+        print_json(asdict(certificate) | {"calibration": None if calibration is None else asdict(calibration)})
         return
     typer.echo(str(certificate))
-    if loaded.calibration_ is not None:
-        typer.echo(f"confidence: {loaded.calibration_}")
+    typer.echo(f"confidence: {loaded.calibration_ or 'not calibrated (too few held-out labels, or not wanted)'}")

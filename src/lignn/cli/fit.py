@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,7 +27,7 @@ def fit(
 ) -> None:
     """Train a classifier on the known labels of a graph; the model and its settings are saved."""
     from lignn.classifier import NodeClassifier
-    from lignn.cli import config, progress
+    from lignn.cli import progress
     from lignn.cli.running import Running
     from lignn.experiments.sources import Source
 
@@ -36,15 +37,16 @@ def fit(
     classifier = NodeClassifier(**parameters)
     resolved = _resolved(classifier)
     own = next((split for split in data.splits if (split.val & data.labelled).any()), None)
-    with running.kept(resolved):
+    with running.kept(resolved, data):
         try:
             with progress.of_training(resolved["max_epochs"], quiet=as_json) as tell:
                 classifier.fit(data, own, progress=tell, checkpoint=running.checkpoint)
         except KeyboardInterrupt:
-            _leave_best(classifier, out, f"lignn fit {graph}{' --undirected' * undirected} -o {out} --resume")
+            if _left_best(classifier, out, ["lignn", "fit", graph, *["--undirected"] * undirected, "-o", str(out)]):
+                running.note(resolved)
             raise typer.Exit(130) from None
         classifier.save(out)
-    config.write(running.settings, resolved, f"settings of {out.name}, for lignn fit --config")
+    running.note(resolved)
     _say(classifier, out, running.settings, as_json)
 
 
@@ -59,20 +61,22 @@ def _resolved(classifier: NodeClassifier) -> dict[str, Any]:
     return {"method": settings.method, "backbone": settings.backbone, **values, **options}
 
 
-def _leave_best(classifier: NodeClassifier, out: Path, again: str) -> None:
-    """Save what an interrupted training has reached, and say how to go on."""
+def _left_best(classifier: NodeClassifier, out: Path, command: list[str]) -> bool:
+    """Save what an interrupted training has reached, and say how to go on; whether there was anything to save."""
     history = getattr(classifier, "history_", None)
     if history is None:
         typer.echo("interrupted before the first epoch was done; no model was written", err=True)
-        return
+        return False
     classifier.save(out)
     best = f"epoch {history.best + 1}"
     if "train" in history.best_record:
         best += f", validation {history.best_record['val']:.4f}"
     typer.echo(
-        f"interrupted after {len(history.epochs)} epochs; the best model so far ({best}) is {out}; go on with: {again}",
+        f"interrupted after {len(history.epochs)} epochs; the best model so far ({best}) is {out}; "
+        f"go on with: {shlex.join([*command, '--resume'])}",
         err=True,
     )
+    return True
 
 
 def _say(classifier: NodeClassifier, out: Path, settings: Path, as_json: bool) -> None:
@@ -84,9 +88,13 @@ def _say(classifier: NodeClassifier, out: Path, settings: Path, as_json: bool) -
     if as_json:
         print_json(
             {"model": str(out), "settings": str(settings), "epochs": classifier.n_iter_, "end": str(history.end)}
-            | {"best_epoch": history.best + 1, "scores": scores, "parameters": classifier.get_params()}
+            | {"best_epoch": history.best + 1 or None, "scores": scores, "parameters": classifier.get_params()}
         )
         return
     words = ", ".join(f"{part} {score:.4f}" for part, score in scores.items())
-    typer.echo(f"{classifier.n_iter_} epochs ({history.end}), best epoch {history.best + 1}: F1-micro {words}")
-    typer.echo(f"Model: {out} (settings: {settings}); predict by: lignn predict {out} -o predictions.csv")
+    trained = f"{classifier.n_iter_} epochs ({history.end}), best epoch {history.best + 1}"
+    if history.best < 0:
+        trained = str(history.end)
+    typer.echo(trained + (f": F1-micro {words}" if words else ""))
+    command = shlex.join(["lignn", "predict", str(out), "-o", "predictions.csv"])
+    typer.echo(f"Model: {out} (settings: {settings}); predict by: {command}")

@@ -43,10 +43,11 @@ def _scalar(text: str) -> Any:
         return text
 
 
-def _assignment(text: str) -> tuple[str, Any]:
+def _assignment(option: str, text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not (key and equals):
-        raise typer.BadParameter(f"{text!r} is not of the form name=value")
+        flag = f"--{option.replace('_', '-')}"
+        raise typer.BadParameter(f"{text!r} is not of the form name=value", param_hint=flag)
     return key.strip(), _scalar(value.strip())
 
 
@@ -66,16 +67,16 @@ def _option(
 
 
 _METHOD, _TRAINING, _SOLVE = "Method and network", "Training", "Equilibrium"
-_PAIRS = "Further ones by name; may be repeated."
+_PAIRS = "More options of the {} by name, e.g. {}; may be repeated."
 PARAMETERS: dict[str, Any] = {
     "preset": _option(str, _METHOD, "Values of all that is not given: ", ("practical", "paper")),
     "method": _option(str, _METHOD, choices=METHODS),
     "backbone": _option(str, _METHOD, choices=BACKBONES),
     "hidden": _option(int, _METHOD, "Width of the hidden layers."),
     "dropout": _option(float, _METHOD, "Share of the hidden units that is dropped in training."),
-    "feature_mask": _option(float, _METHOD, "Share of the nodes whose features are hidden in training."),
-    "backbone_options": _option(list[str], _METHOD, _PAIRS, metavar="NAME=VALUE"),
-    "method_options": _option(list[str], _METHOD, _PAIRS, metavar="NAME=VALUE"),
+    "feature_mask": _option(float, _METHOD, "Share of the nodes whose features are hidden in an epoch."),
+    "backbone_options": _option(list[str], _METHOD, _PAIRS.format("backbone", "num_layers=3"), metavar="NAME=VALUE"),
+    "method_options": _option(list[str], _METHOD, _PAIRS.format("method", "lam=0.5"), metavar="NAME=VALUE"),
     "lr": _option(float, _TRAINING, "Learning rate of Adam."),
     "weight_decay": _option(float, _TRAINING, "Weight decay of Adam."),
     "max_epochs": _option(int, _TRAINING, "The most epochs."),
@@ -85,7 +86,9 @@ PARAMETERS: dict[str, Any] = {
     "inductive": _option(bool, _TRAINING, "Train without the edges of held-out nodes."),
     "calibrate": _option(bool, _TRAINING, "Fit a temperature to the held-out labels."),
     "refit": _option(bool, _TRAINING, "Train once more, on all known labels."),
-    "mask_rate": _option(str, _SOLVE, "Share of the labels that is hidden in an epoch.", metavar="SHARE|adaptive"),
+    "mask_rate": _option(
+        str, _SOLVE, "Share of the nodes whose label input is hidden in an epoch.", metavar="SHARE|adaptive"
+    ),
     "forward_mask": _option(bool, _SOLVE, "Hide them in the forward solve too."),
     "max_steps": _option(int, _SOLVE, "Budget of a solve."),
     "tol": _option(float, _SOLVE, "Tolerance of a solve."),
@@ -144,4 +147,4 @@ def _value(name: str, value: Any) -> Any:
     """An option's value as `NodeClassifier` takes it."""
     if name == "mask_rate":
         return _scalar(value)
-    return dict(map(_assignment, value)) if name.endswith("_options") else value
+    return dict(_assignment(name, text) for text in value) if name.endswith("_options") else value

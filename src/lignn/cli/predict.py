@@ -41,10 +41,17 @@ def predict(
         prediction_table.check_ending(out)
     if graph is not None and labels is not None:
         raise InputError("--labels: new labels are for the graph of the model; with --graph, put them into its tables")
+    if undirected and graph is None:
+        raise InputError("--undirected: the model's own graph stays as it was trained on; this is for --graph")
     loaded = classifier.load(model)
     if labels is not None:
         loaded.update_labels(label_table.read(labels, loaded.graph_, loaded.class_names_))
-    decision = loaded.decision(None if graph is None else Source(graph, undirected).read())
+    other = None if graph is None else Source(graph, undirected).read()
+    if other is not None and loaded.graph_.is_undirected and not other.is_undirected:
+        typer.echo(
+            f"warning: {graph} is directed, the model was trained on an undirected graph; add --undirected?", err=True
+        )
+    decision = loaded.decision(other)
     table = prediction_table.of(decision)
     if out is not None:
         prediction_table.write(table, out)

@@ -26,8 +26,9 @@ def of_training(max_epochs: int, quiet: bool) -> Iterator[Callable[[History], No
         yield None
     elif console.is_terminal:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+        from rich.table import Column
 
-        text = TextColumn("{task.fields[state]}")
+        text = TextColumn("{task.fields[state]}", table_column=Column())  # folded where the terminal is narrow
         with Progress(TextColumn("epoch"), MofNCompleteColumn(), BarColumn(20), text, console=console) as bar:
             task = bar.add_task("", total=max_epochs, state="")
             clock = _Clock(max_epochs)
@@ -61,17 +62,23 @@ class _Clock:
 
     def __init__(self, max_epochs: int) -> None:
         self.max_epochs = max_epochs
-        self.start = time.monotonic()
-        self.first: int | None = None
+        self.first: tuple[int, float] | None = None
 
     def describe(self, history: History) -> str:
         record = history.epochs[-1]
         done = len(history.epochs)
-        self.first = done - 1 if self.first is None else self.first
-        left = (time.monotonic() - self.start) / (done - self.first) * (self.max_epochs - done)
         score = f"  validation {record['val']:.4f} (best {history.best_record['val']:.4f})"
         held_out = score if "train" in record else ""  # without held-out labels the last epoch counts as the best
-        return f"loss {record['loss']:.4f}{held_out}{_steps(record)}  at most {_minutes(left)} left"
+        return f"loss {record['loss']:.4f}{held_out}{_steps(record)}{self._left(done)}"
+
+    def _left(self, done: int) -> str:
+        """From the second epoch on: the first one compiles, and says little about the others."""
+        now = time.monotonic()
+        if self.first is None or done <= self.first[0]:
+            self.first = done, now
+            return ""
+        before, start = self.first
+        return f"  at most {_minutes((now - start) / (done - before) * (self.max_epochs - done))} left"
 
 
 class _Lines(_Clock):

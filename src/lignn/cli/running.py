@@ -6,11 +6,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lignn.cli import config
 from lignn.cli.options import PARAMETERS
 from lignn.errors import ConfigError, InputError
+
+if TYPE_CHECKING:
+    from lignn.graph import Graph
+
+_GRAPH = "graph"
+"""Beside an unfinished model's settings: the fingerprint of the graph that it is trained on."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +27,7 @@ class Running:
 
     @property
     def settings(self) -> Path:
-        """The resolved settings of a model that is done."""
+        """The resolved settings of a model, the best one of an interrupted run included."""
         return self.model.with_name(f"{self.model.name}.toml")
 
     @property
@@ -33,6 +39,10 @@ class Running:
     def _unfinished(self) -> Path:
         """The settings of a model that is not done."""
         return self.model.with_name(f"{self.model.name}.checkpoint.toml")
+
+    def note(self, settings: dict[str, Any]) -> None:
+        """Write the resolved settings beside the model that has been saved."""
+        config.write(self.settings, settings, f"settings of {self.model.name}, for lignn fit --config")
 
     def fresh(self, given: dict[str, Any]) -> dict[str, Any]:
         """The settings of a new run; refused where it would take the place of something else."""
@@ -50,17 +60,30 @@ class Running:
         """The settings of the interrupted run, which cannot change any more."""
         if not self.checkpoint.exists():
             raise InputError(f"{self.checkpoint}: there is no interrupted run to resume; leave --resume out")
-        before = config.read(self._unfinished, PARAMETERS)
+        before = self._read_unfinished()
+        before.pop(_GRAPH, None)
         for name, value in given.items():
             if before.get(name) != value:
                 raise ConfigError(f"--resume: {name} was {before.get(name)!r} and cannot become {value!r} in mid-run")
         return before
 
+    def _read_unfinished(self) -> dict[str, Any]:
+        return config.read(self._unfinished, [*PARAMETERS, _GRAPH])
+
     @contextmanager
-    def kept(self, settings: dict[str, Any]) -> Iterator[None]:
+    def kept(self, settings: dict[str, Any], graph: Graph) -> Iterator[None]:
         """Keep the settings while the body trains and saves; what only serves to go on is removed at its end."""
+        from lignn.graph import archive
+
+        fingerprint = archive.fingerprint(graph)
         if not self.checkpoint.exists():
-            config.write(self._unfinished, settings, f"settings of the unfinished {self.model.name}, for --resume")
+            heading = f"settings of the unfinished {self.model.name}, for --resume"
+            config.write(self._unfinished, settings | {_GRAPH: fingerprint}, heading)
+        elif self._read_unfinished().get(_GRAPH, fingerprint) != fingerprint:
+            raise InputError(
+                f"--resume: {graph.name} is not the graph of the interrupted run, or not as it was; give that one "
+                f"(--undirected or not, as then), or delete {self.checkpoint} to start over"
+            )
         try:
             yield
             self.checkpoint.unlink(missing_ok=True)

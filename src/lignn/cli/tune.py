@@ -57,10 +57,10 @@ def tune(
 
 def _print(found: list[Trial], preset: Trial, graph: str, out: Path | None) -> None:
     rows = [
-        (", ".join(f"{k}={v}" for k, v in t.settings.items()) or "the preset", f"{t.val:.2f}", f"{t.seconds:.1f}")
+        (f"{t.val:.2f}", f"{t.seconds:.1f}", ", ".join(f"{k}={v}" for k, v in t.settings.items()) or "the preset")
         for t in found
     ]
-    print_table(("settings", "validation F1-micro (%)", "seconds a run"), rows)
+    print_table(("validation F1-micro (%)", "seconds a run", "settings"), rows)  # the last one is folded
     typer.echo(
         f"\nThe best of {len(found)} validation scores flatters. On the test nodes, which chose nothing: "
         f"best {found[0].test:.2f}, preset {preset.test:.2f}."

@@ -130,6 +130,7 @@ def _draw_curves(axes: Axes, comparison: Comparison) -> None:
         if curve := curves[row.method]:
             epochs = range(1, len(curve) + 1)
             axes.plot(epochs, [100 * value for value in curve], color=colour, label=row.title, linewidth=1.4)
+    axes.locator_params(axis="x", integer=True)
     axes.set_xlabel("epoch of the first run")
     axes.set_ylabel("validation F1-micro (%)")
     axes.set_ylim(bottom=0)

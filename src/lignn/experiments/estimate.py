@@ -51,6 +51,8 @@ def spoken(seconds: float | None) -> str:
     """A duration as people say it."""
     if seconds is None:
         return "unknown"
+    if 0 < seconds < 9.95:
+        return f"{max(seconds, 0.1):.1f} s"
     minutes = round(seconds / 60)
     if minutes < 1:
         return f"{seconds:.0f} s"

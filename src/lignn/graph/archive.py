@@ -7,6 +7,7 @@ Keys: `edge_index` (2×E), and where the graph has them: features as `x` (dense)
 
 from __future__ import annotations
 
+import hashlib
 import zlib
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,22 @@ def read(path: Path) -> Graph:
 
 def write(graph: Graph, path: Path) -> None:
     """Write `graph` to the file `path`, whole or not at all."""
+    with whole_file(path) as temporary:
+        np.savez_compressed(temporary, **_arrays(graph))
+
+
+def fingerprint(graph: Graph) -> str:
+    """The same for graphs whose files would hold the same, whatever their names."""
+    digest = hashlib.sha256()
+    for key, value in _arrays(graph).items():
+        array = np.ascontiguousarray(value)
+        digest.update(f"{key} {array.dtype} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _arrays(graph: Graph) -> dict[str, Any]:
+    """What a file holds, by key."""
     arrays: dict[str, Any] = {"edge_index": graph.edge_index, "num_nodes": graph.num_nodes}
     arrays |= {"y": graph.y, "edge_weight": graph.edge_weight}
     if isinstance(graph.x, sp.csr_array):
@@ -90,8 +107,7 @@ def write(graph: Graph, path: Path) -> None:
         if graph.splits:
             masks = torch.stack([getattr(split, part) for split in graph.splits], 1)
             arrays[key] = masks[:, 0] if len(graph.splits) == 1 else masks
-    with whole_file(path) as temporary:
-        np.savez_compressed(temporary, **{key: value for key, value in arrays.items() if value is not None})
+    return {key: value for key, value in arrays.items() if value is not None}
 
 
 def _load(path: Path) -> dict[str, np.ndarray]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 import zlib
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -136,7 +137,12 @@ def _split(column: pa.Array) -> Split | None:
 
 def _node_checks(types: dict[str, pa.DataType], unit: str, notes: Notes) -> dict[str, faults.Check]:
     hint = "; every column but id, label, labels and split is a feature"
-    checks = {name: faults.number(_LARGEST["float32"], hint=hint) for name, kind in types.items() if kind != TEXT}
+    meant = {} if {"label", "labels"} & types.keys() else {name: _label_hint(name) for name in types}
+    checks = {
+        name: faults.number(_LARGEST["float32"], hint=meant.get(name) or hint)
+        for name, kind in types.items()
+        if kind != TEXT
+    }
     words = faults.among({*PARTS, ""}, f"one of {', '.join(PARTS)} (or empty)")
     checks |= {name: words for name in types if _SPLIT.fullmatch(name)}
     known = None if notes.classes is None else faults.among({*notes.classes, ""}, "among the classes in graph.json")
@@ -145,6 +151,12 @@ def _node_checks(types: dict[str, pa.DataType], unit: str, notes: Notes) -> dict
         return next((fault for label in cell.split("|") if known and (fault := known(label, row))), None)
 
     return checks | {"id": faults.unique(unit), "label": known or faults.anything, "labels": several}
+
+
+def _label_hint(column: str) -> str:
+    """For a column that is no feature, in a table without labels: what its name may be meant to be."""
+    close = get_close_matches(column.lower(), ("label", "labels"), n=1)
+    return f"; if it holds the labels, name it {close[0]!r}" if close else ""
 
 
 def _read_edges(table: Table, ids: pa.Array, notes: Notes) -> tuple[np.ndarray, np.ndarray | None]:

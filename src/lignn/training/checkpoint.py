@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
 from lignn.atomic import whole_file
@@ -55,7 +55,8 @@ def write(path: Path, state: dict[str, Any]) -> None:
     """Write nested dictionaries of tensors and plain values."""
     tensors, values = flatten(state)
     with whole_file(path) as temporary:
-        save_file(tensors, temporary, metadata={"version": str(VERSION), "values": json.dumps(values)})
+        # save_file would lock out all but the owner
+        temporary.write_bytes(save(tensors, {"version": str(VERSION), "values": json.dumps(values)}))
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -66,6 +67,8 @@ def read(path: Path) -> dict[str, Any]:
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
         version = int(metadata["version"])
         values = json.loads(metadata["values"])
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
     except (SafetensorError, KeyError, ValueError) as error:
         raise InputError(f"{path}: not a checkpoint, or a damaged one ({error}); delete it to start over") from error
     if version != VERSION:

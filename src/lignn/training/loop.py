@@ -47,8 +47,13 @@ class Settings:
     checkpoint_seconds: float = 10.0
 
     def __post_init__(self) -> None:
-        if not (self.lr > 0 and self.max_epochs >= 1 and self.patience >= 1 and self.weight_decay >= 0):
-            raise ConfigError(f"lr, max_epochs and patience must be positive, weight_decay not negative: {self}")
+        if not 0 < self.lr < math.inf:
+            raise ConfigError(f"lr: a positive number is needed, got {self.lr}")
+        if not 0 <= self.weight_decay < math.inf:
+            raise ConfigError(f"weight_decay: a number of at least 0 is needed, got {self.weight_decay}")
+        for name in ("max_epochs", "patience"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name}: at least 1 is needed, got {getattr(self, name)}")
 
 
 @dataclass
