@@ -52,6 +52,8 @@ def _take(_typing: Any, task: Any) -> Any:
 
 @intrinsic
 def _pointer(_typing: Any, address: Any) -> Any:
+    """A number as an address."""
+
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> ir.Value:
         return builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
 
@@ -143,7 +145,8 @@ def multiply(indptr: Tensor, indices: Tensor, values: Tensor, dense: Tensor) -> 
     block = BLOCK_BYTES // dense.element_size()
     count = threads.threads_for(entries * max(width, NARROW))
     for column in range(0, width, block):
-        task = np.array([0, *addresses, rows, entries, width, column, ahead, count * SHARES if count > 1 else 1])
+        numbers = rows, entries, width, column, ahead, count * SHARES if count > 1 else 1
+        task = np.array([0, *addresses, *numbers], np.int64)
         threads.run(_entry(min(block, width - column), index, kind), task.ctypes.data, count)
     return out
 
