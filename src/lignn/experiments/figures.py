@@ -110,7 +110,7 @@ def accuracy(
                     published[0], place + 0.14, xerr=published[1], fmt="s", color=COLOURS[1], capsize=2, label="paper"
                 )
         axes.set_title(dataset)
-        axes.set_xlabel("test F1-micro (%), mean ± std")
+        axes.set_xlabel("test F1-micro (%)\nmean ± std")
         axes.grid(axis="x", linewidth=0.4)
     panels[0, 0].set_yticks(range(len(rows)), rows)
     panels[0, 0].invert_yaxis()
