@@ -1,6 +1,8 @@
 import json
 from pathlib import Path
 
+from lignn.cli.compare import METHODS
+from lignn.experiments import compare as comparison
 from tests.cli.commands import outcome, run
 
 TINY = ("--jobs", "1", "--runs", "2", "--max-epochs", "3", "--hidden", "4")
@@ -40,3 +42,7 @@ def test_two_processes_find_the_same(place: Path) -> None:
         return [(row["method"], row["test"]) for row in record["rows"]]
 
     assert scores(one) == scores(two)
+
+
+def test_completion_offers_what_can_be_compared() -> None:
+    assert comparison.METHODS[1:] == METHODS

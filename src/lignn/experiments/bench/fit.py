@@ -42,7 +42,7 @@ def run(quick: bool) -> Iterator[Record]:
 
 
 def fit_lignn(problem: Task, seed: int, settings: Settings, warm_start: bool = True) -> dict[str, Any]:
-    """LI-GCN by lignn; each solve starts from the last epoch's state, which is what pays (docs/performance.md)."""
+    """LI-GCN by lignn; each solve starts from the last epoch's state."""
     start = perf_counter()
     side = Lignn(problem, STEPS, seed)
     side.method = LIGNN.of_paper(backbone(problem.graph, seed), MASK_RATE, max_steps=STEPS, warm_start=warm_start)
