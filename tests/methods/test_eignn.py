@@ -121,11 +121,43 @@ def test_the_eigendecomposition_of_the_graph_is_computed_once(monkeypatch):
     method = eignn(graph)
     sizes = []
     eigh = torch.linalg.eigh
-    monkeypatch.setattr(torch.linalg, "eigh", lambda m: sizes.append(len(m)) or eigh(m))
+    monkeypatch.setattr(torch.linalg, "eigh", lambda m: sizes.append(m.shape[-1]) or eigh(m))
     for _ in range(3):
         gradients(method, problem)
-    assert sizes.count(30) == 1
     assert sizes.count(5) == 3
+    assert sizes.count(30) == 1
+    assert len(sizes) == 4
+
+
+def islands():
+    """Components of 1, 2, 3, 4 and once more 3 and 1 nodes, their nodes mixed."""
+    links = [(1, 2), (3, 4), (4, 5), (6, 7), (7, 8), (8, 9), (9, 6), (10, 11), (11, 12), (10, 12)]
+    order = torch.randperm(14, generator=torch.Generator().manual_seed(1))
+    x = torch.randn(14, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+    return Graph(order[torch.tensor(links).T], x=x, y=torch.arange(14) % 3).to_undirected()
+
+
+def test_components_are_decomposed_one_by_one(monkeypatch):
+    graph = islands()
+    problem = Problem.of(graph, torch.arange(14) < 7, torch.float64)
+    shapes = []
+    eigh = torch.linalg.eigh
+    monkeypatch.setattr(torch.linalg, "eigh", lambda m: shapes.append(tuple(m.shape)) or eigh(m))
+    found = [gradients(eignn(graph, route), problem) for route in ("closed", "iterative")]
+    assert sorted(shapes) == [(1, 2, 2), (1, 4, 4), (2, 1, 1), (2, 3, 3), (4, 4)]
+    assert found[0][0] == pytest.approx(found[1][0], abs=1e-10)
+    for name, slope in found[0][1].items():
+        torch.testing.assert_close(slope, found[1][1][name], rtol=0, atol=1e-10)
+
+
+def test_many_small_components_have_the_closed_form():
+    """Chains of 100,000 nodes together."""
+    link = torch.arange(100_000).view(-1, 10)
+    edges = torch.stack([link[:, :-1].flatten(), link[:, 1:].flatten()])
+    x = torch.randn(100_000, 4, generator=torch.Generator().manual_seed(0))
+    graph = Graph(edges, x=x, y=torch.arange(100_000) % 3).to_undirected()
+    problem = Problem.of(graph, torch.arange(100_000) < 100)
+    assert EIGNN(4, 3, generator=torch.Generator().manual_seed(0)).predict(problem).solution.steps == 0
 
 
 def test_directed_graphs_have_no_closed_form():

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import torch
+from scipy.sparse.csgraph import connected_components
 from torch import Generator, Tensor
 from torch.autograd.function import once_differentiable
 
@@ -18,8 +21,8 @@ from lignn.methods.ignn import Representation
 from lignn.methods.problem import Problem
 from lignn.propagation import Adjacency, SparseMatrix
 
-_SMALL = 1000
-"""Nodes up to which the eigendecomposition of Ã, n³, costs less than the iterations of a training."""
+_SMALL = 1000**3
+"""Up to here `Σ n_i³`, the eigendecomposition of Ã, costs less than the iterations of a training."""
 
 Route = Literal["auto", "closed", "iterative"]
 
@@ -29,14 +32,15 @@ class EIGNN(Representation):
 
     Liu et al., "EIGNN: efficient infinite-depth graph neural networks", NeurIPS 2021. The closed form is
     `Z = Q_S [G ∘ (Q_Sᵀ X Q_F)] Q_Fᵀ`, `G_ij = 1 / (1 - γ λ_i(Ã) λ_j(g(F)))`; the eigendecomposition of Ã is computed
-    once. Since `γ ‖g(F)‖ ‖Ã‖ < 1` the same equilibrium is found by iteration, without eigendecompositions, on graphs of
-    any size.
+    once, each connected component by itself. Since `γ ‖g(F)‖ ‖Ã‖ < 1` the same equilibrium is found by iteration,
+    without eigendecompositions, on graphs of any size.
 
     Args:
         num_features: width of X and of Z.
         num_classes: c.
         gamma: γ.
-        route: "closed" (for symmetric Ã), "iterative", or "auto": closed for small undirected graphs.
+        route: "closed" (for symmetric Ã), "iterative", or "auto": closed for undirected graphs with small
+            components.
         normalize: L2-normalise the rows of Z before the output map.
         dropout: probability, before the output map.
         solver: of the iterative route; backward, its tolerance is relative.
@@ -62,7 +66,7 @@ class EIGNN(Representation):
         self.gamma = gamma
         self.route = route
         self.weight = uniform((num_features, num_features), (3 / num_features) ** 0.5, generator)
-        self._spectra: WeakKeyDictionary[Adjacency, tuple[Tensor, Tensor]] = WeakKeyDictionary()
+        self._spectra: WeakKeyDictionary[Adjacency, _Spectrum] = WeakKeyDictionary()
 
     def represent(self, problem: Problem) -> Solution:
         """The equilibrium by the route that fits."""
@@ -74,8 +78,9 @@ class EIGNN(Representation):
         symmetric = adj.T is adj
         if self.route == "closed" and not symmetric:
             raise ConfigError("EIGNN's closed form needs an undirected graph; use route='iterative'")
-        if self.route == "closed" or (self.route == "auto" and symmetric and len(x) <= _SMALL):
-            value = _ClosedForm.apply(g, x, adj, self.gamma, self._inverse(adj, g.detach()))
+        if self.route == "closed" or (self.route == "auto" and symmetric and self._spectrum(adj).cost <= _SMALL):
+            inverse = self._spectrum(adj).inverse(g.detach(), self.gamma)
+            value = _ClosedForm.apply(g, x, adj, self.gamma, inverse)
             return Solution(value, Status.CONVERGED, 0, (0.0,), 0.0, 0.0)
 
         def step(z: Tensor) -> Tensor:
@@ -85,15 +90,48 @@ class EIGNN(Representation):
         gradient = Implicit(solver=replace(self.solver, norm="relative"))
         return fixed_point(step, x, self.solver, gradient=gradient, throw=False)
 
-    def _inverse(self, adj: Adjacency, g: Tensor) -> Map:
-        """`B ↦ Z`, `Z = γ Ã Z g + B`, in the eigenvectors of both."""
+    def _spectrum(self, adj: Adjacency) -> _Spectrum:
         if adj not in self._spectra:
-            values, vectors = torch.linalg.eigh(adj.to_dense())
-            self._spectra[adj] = values, vectors
-        s_values, s_vectors = self._spectra[adj]
+            self._spectra[adj] = _Spectrum(adj)
+        return self._spectra[adj]
+
+
+class _Spectrum:
+    """The eigendecomposition `Q_S diag(λ) Q_Sᵀ` of a symmetric Ã, whose blocks are the connected components."""
+
+    def __init__(self, adj: Adjacency) -> None:
+        self.matrix, self.device = adj.to_scipy(), adj.device
+        self.component = connected_components(self.matrix, directed=False)[1]
+        self.sizes = np.bincount(self.component)
+        self.cost = float((self.sizes.astype(float) ** 3).sum())
+
+    @cached_property
+    def blocks(self) -> list[tuple[Tensor, Tensor, Tensor]]:
+        """Nodes [k, s], eigenvalues [k, s] and eigenvectors [k, s, s] of the k components of each size s."""
+        size = self.sizes[self.component]
+        blocks = []
+        for s in np.unique(size):
+            nodes = np.flatnonzero(size == s)
+            nodes = nodes[np.argsort(self.component[nodes], kind="stable")]
+            inside = self.matrix[nodes][:, nodes].tocoo()
+            dense = np.zeros((len(nodes) // s, s, s), self.matrix.dtype)
+            dense[inside.row // s, inside.row % s, inside.col % s] = inside.data
+            values, vectors = torch.linalg.eigh(torch.from_numpy(dense).to(self.device))
+            blocks.append((torch.from_numpy(nodes).view(-1, s).to(self.device), values, vectors))
+        return blocks
+
+    def inverse(self, g: Tensor, gamma: float) -> Map:
+        """`B ↦ Z`, `Z = γ Ã Z g + B`, in the eigenvectors of both."""
         f_values, f_vectors = torch.linalg.eigh(g)
-        scale = 1 / (1 - self.gamma * s_values[:, None] * f_values)
-        return lambda b: s_vectors @ (scale * (s_vectors.T @ b @ f_vectors)) @ f_vectors.T
+
+        def apply(b: Tensor) -> Tensor:
+            z = torch.empty_like(b)
+            for nodes, values, vectors in self.blocks:
+                scale = 1 / (1 - gamma * values[..., None] * f_values)
+                z[nodes] = vectors @ (scale * (vectors.mT @ b[nodes] @ f_vectors)) @ f_vectors.T
+            return z
+
+        return apply
 
 
 class _ClosedForm(torch.autograd.Function):
