@@ -36,7 +36,7 @@ class Gradient(Protocol):
         self,
         solved: Map,
         taped: Map | None,
-        z0: Tensor,
+        z0: Tensor | Solution,
         solver: Solver | None,
         *,
         throw: bool = True,
@@ -44,7 +44,8 @@ class Gradient(Protocol):
     ) -> tuple[Tensor, Solution]:
         """`taped(z)`, `z = solved(z)`, differentiable; `z` itself if `taped` is None.
 
-        `through` has the values of the map whose adjoint is solved and an approximate Jacobian to solve it with.
+        `z0` is where to start, or the solution where it is known already. `through` has the values of the map whose
+        adjoint is solved and an approximate Jacobian to solve it with.
         """
         ...
 
@@ -59,14 +60,14 @@ class Unrolled:
         self,
         solved: Map,
         taped: Map | None,
-        z0: Tensor,
+        z0: Tensor | Solution,
         solver: Solver | None,
         *,
         throw: bool = True,
         through: Map | None = None,  # noqa: ARG002
     ) -> tuple[Tensor, Solution]:
         """Solve without gradients, then tape `steps` more steps."""
-        solution = solve(solved, z0, solver, throw=throw)
+        solution = z0 if isinstance(z0, Solution) else solve(solved, z0, solver, throw=throw)
         z = solution.value
         for _ in range(self.steps):
             z = solved(z)
@@ -100,14 +101,14 @@ class Implicit:
         self,
         solved: Map,
         taped: Map | None,
-        z0: Tensor,
+        z0: Tensor | Solution,
         solver: Solver | None,
         *,
         throw: bool = True,
         through: Map | None = None,
     ) -> tuple[Tensor, Solution]:
         """Solve without gradients, tape one step, and hook the adjoint solve to its backward pass."""
-        solution = solve(solved, z0, solver, throw=throw)
+        solution = z0 if isinstance(z0, Solution) else solve(solved, z0, solver, throw=throw)
         backward = self.solver or replace(solver or Picard(), growth=1.0)
         if taped is not None and self.form == "paper" and through is None:
             return _layer(taped, solution, backward), solution

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 import torch
 from torch import Generator, Tensor
 
-from lignn.backbones import frozen_dropout, solving
-from lignn.equilibrium import Gradient, Implicit, Map, Solution, solve
-from lignn.equilibrium.solvers import Picard, Solver
+from lignn.backbones import frozen_dropout, same_in_training, solving
+from lignn.equilibrium import Gradient, Implicit, Map, Solution, Status, solve
+from lignn.equilibrium.solvers import Solver
 from lignn.errors import ConfigError
 from lignn.labels import HiddenLabels, KnownLabels
 from lignn.methods.method import Method, Score
@@ -76,11 +76,21 @@ class LoopingState:
         return labels.mask(state, constant_scale)
 
 
+@dataclass(frozen=True, eq=False)
+class _Evaluation:
+    """A prediction's solve: of which problem, with which weights."""
+
+    problem: Problem
+    solution: Solution
+    versions: list[int]
+
+
 class LabelInputted(Method):
     """`Ỹ = step(input(Ỹ))`: a step that is fed labels and its own predictions.
 
     An epoch draws which labels to hide, solves for the state, tapes one step on the masked state, and supervises the
-    known nodes whose label was hidden. A prediction solves with all known labels clamped.
+    known nodes whose label was hidden. A prediction solves with all known labels clamped. Where the training solve
+    would repeat that of the last prediction to the bit, it is not run again.
 
     Args:
         step: what one propagation computes.
@@ -91,7 +101,7 @@ class LabelInputted(Method):
             contracts less is masked more.
         inference: solver of predictions, default `solver`.
         warm_start: start each solve from the last epoch's state instead of zero.
-        reuse_evaluation: take the last prediction's state as the solved one where it was made on the same problem.
+        reuse_evaluation: take the last prediction's state as the solved one wherever it was made on the same problem.
         feature_mask: share of the nodes whose features are hidden in the taped step.
     """
 
@@ -125,7 +135,7 @@ class LabelInputted(Method):
         self.solution: Solution | None = None
         self._states: dict[str, Tensor] = {}
         self._trained: Problem | None = None
-        self._evaluated: Problem | None = None
+        self._evaluation: _Evaluation | None = None
         self._resumed = False
 
     def loss(self, problem: Problem, generator: Generator) -> Tensor:
@@ -150,19 +160,31 @@ class LabelInputted(Method):
 
             approximate = self.step.bind_adjoint(visible if hidden is None else hidden)
             through = None if approximate is None else lambda state: approximate(masked(state))
-            start, solver = self._start(problem)
-            out, self.solution = self.gradient.join(solved, taped, start, solver, throw=False, through=through)
-        if self.reuse_evaluation:
-            self._trained = problem
+            start = self._start(problem)
+            out, self.solution = self.gradient.join(solved, taped, start, self.solver, throw=False, through=through)
+        self._trained = problem
         if self.warm_start:
             self._states["training"] = self.solution.value
         return self.step.loss(labels.known, out, labels.supervised)
 
-    def _start(self, problem: Problem) -> tuple[Tensor, Solver]:
-        """Where the training solve starts, and its solver."""
-        if self._resumed or (self.reuse_evaluation and self._evaluated is problem):
-            return self._states["evaluation"], Picard(tol=0, max_steps=0)
-        return self._first(problem, "training"), self.solver
+    def _start(self, problem: Problem) -> Tensor | Solution:
+        """Where the training solve starts, or its solution where that is known already."""
+        evaluation = self._evaluation
+        if self._resumed or (self.reuse_evaluation and evaluation is not None and evaluation.problem is problem):
+            return Solution(self._states["evaluation"], Status.BUDGET, 0, (), 0.0, 0.0)
+        if evaluation is not None and self._repeats(evaluation, problem):
+            return replace(evaluation.solution, adjoints=[])
+        return self._first(problem, "training")
+
+    def _repeats(self, evaluation: _Evaluation, problem: Problem) -> bool:
+        """Whether the training solve is that of `evaluation`: same start, solver, map and weights."""
+        same_solve = not self.warm_start and self.solver == self.inference and self.masking == LoopingState()
+        same_weights = evaluation.problem is problem and evaluation.versions == self._versions()
+        return same_solve and same_weights and same_in_training(self.step)
+
+    def _versions(self) -> list[int]:
+        """Counts that PyTorch raises with every change of a parameter."""
+        return [parameter._version for parameter in self.parameters()]
 
     def _first(self, problem: Problem, use: str) -> Tensor:
         zero = torch.zeros_like(problem.labels.onehot)
@@ -173,7 +195,9 @@ class LabelInputted(Method):
         """The forward solve unmasked, with all known labels clamped."""
         solution = self.equilibrium(problem, self._first(problem, "evaluation"))
         if self.warm_start or self.reuse_evaluation:
-            self._states["evaluation"], self._evaluated, self._resumed = solution.value, problem, False
+            self._states["evaluation"], self._resumed = solution.value, False
+        if self.reuse_evaluation or problem is self._trained:
+            self._evaluation = _Evaluation(problem, solution, self._versions())
         probabilities = self.step.probabilities(solution.value, problem.labels.multilabel)
         return Prediction(probabilities, problem.evidence, problem.labels.multilabel, solution)
 
@@ -196,7 +220,7 @@ class LabelInputted(Method):
 
     def second_stage(self, problem: Problem, score: Score) -> None:  # noqa: ARG002
         """Training is over: predictions start from zero, whatever state it has left."""
-        self._states, self._trained, self._evaluated, self._resumed = {}, None, None, False
+        self._states, self._trained, self._evaluation, self._resumed = {}, None, None, False
 
     def account(self) -> dict[str, Any]:
         """Mask rate, forward and backward solve of the last epoch."""
@@ -207,7 +231,8 @@ class LabelInputted(Method):
 
     def extra_state(self) -> dict[str, Any]:
         """The mask rate, the states that warm starts begin with, and whether the next epoch reuses the last one."""
-        reusable = self._trained is not None and self._trained is self._evaluated
+        evaluation = self._evaluation
+        reusable = self.reuse_evaluation and evaluation is not None and evaluation.problem is self._trained
         return {"rate": self.rate, "reusable": reusable, **self._states}
 
     def load_extra_state(self, state: dict[str, Any]) -> None:

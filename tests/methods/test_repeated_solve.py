@@ -1,0 +1,91 @@
+"""A training solve that would repeat the last prediction's is not run again, and nothing else changes."""
+
+import pytest
+import torch
+
+from lignn.backbones import MLP
+from lignn.equilibrium import gradient
+from lignn.equilibrium.solvers import Anderson, Picard
+from lignn.methods import LIGNN, LabelInputted, LabelReuse, Problem
+from lignn.training import Settings, scorer, train
+from tests.methods.small import gcn, gradients, small_problem
+
+EPOCHS = 6
+
+
+@pytest.fixture
+def solves(monkeypatch):
+    """One entry for each training solve that was run."""
+    found = []
+    monkeypatch.setattr(
+        gradient, "solve", lambda *args, solve=gradient.solve, **options: found.append(1) or solve(*args, **options)
+    )
+    return found
+
+
+def trained(make, inductive=False):
+    graph, split, problem = small_problem(1)
+    seen = Problem.of(graph.without_edges_at(split.held_out), split.train, torch.float64) if inductive else problem
+    method, draw = make(graph), torch.Generator().manual_seed(0)
+    history = train(method, seen, problem, scorer(graph, split), draw, Settings(max_epochs=EPOCHS))
+    records = [{**record, "seconds": 0} for record in history.epochs]
+    return records, method.state_dict()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"mask_rate": "adaptive"}, {"solver": Anderson(tol=1e-8)}, {"feature_mask": 0.3}, {"jacobian": "diagonal"}],
+    ids=str,
+)
+def test_to_the_bit_what_solving_again_gives(solves, monkeypatch, options):
+    records, weights = trained(lambda graph: LIGNN(gcn(graph), **options))
+    assert len(solves) == 1
+    monkeypatch.setattr(LabelInputted, "_repeats", lambda *_: False)
+    expected, expected_weights = trained(lambda graph: LIGNN(gcn(graph), **options))
+    assert len(solves) == 1 + EPOCHS
+    assert records == expected
+    assert all(record["forward"]["steps"] > 1 for record in records)
+    assert all(torch.equal(weights[name], value) for name, value in expected_weights.items())
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda graph: LIGNN(gcn(graph, dropout=0.5)),
+        lambda graph: LIGNN(MLP(graph.num_features, graph.num_classes, graph.num_classes, batch_norm=True).double()),
+        lambda graph: LIGNN(gcn(graph), forward_mask=True),
+        lambda graph: LIGNN(gcn(graph), warm_start=True),
+        lambda graph: LabelReuse(gcn(graph), iterations=2),
+        lambda graph: LabelReuse(gcn(graph), iterations=2, corrected=True),
+    ],
+    ids=["dropout", "batch norm", "forward mask", "warm start", "label reuse", "corrected label reuse"],
+)
+def test_every_epoch_solves_where_the_maps_or_starts_differ(solves, make):
+    trained(make)
+    assert len(solves) == EPOCHS
+
+
+def test_every_epoch_solves_on_another_graph_than_predictions(solves):
+    trained(lambda graph: LIGNN(gcn(graph)), inductive=True)
+    assert len(solves) == EPOCHS
+
+
+def test_changed_weights_are_noticed(solves):
+    graph, _, problem = small_problem(1)
+    method = LIGNN(gcn(graph), solver=Picard(tol=1e-10, max_steps=300))
+    gradients(method, problem)
+    method.predict(problem)
+    gradients(method, problem)
+    assert len(solves) == 1
+    with torch.no_grad():
+        next(method.parameters()).mul_(0.5)
+    loss, _ = gradients(method, problem)
+    assert len(solves) == 2
+    assert loss == gradients(LIGNN(method.step.backbone, solver=method.solver), problem)[0]
+
+
+def test_nothing_is_kept_of_predictions_without_training():
+    graph, _, problem = small_problem(1)
+    method = LIGNN(gcn(graph))
+    method.predict(problem)
+    assert method._evaluation is None
