@@ -68,7 +68,7 @@ def _list(studies: Sequence[Study], as_json: bool) -> None:
         typer.echo(json.dumps(rows, indent=2))
         return
     for row in rows:
-        typer.echo(f"{row['name']:<9} {row['title']} ({row['cases']} cases, {row['runs']} runs each)")
+        typer.echo(f"{row['name']:<9} {row['title']} ({row['cases']} cases × {row['runs']})")
 
 
 def _plan(study: Study, agenda: Agenda, jobs: int, out: Path) -> dict[str, Any]:
