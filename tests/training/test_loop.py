@@ -55,6 +55,17 @@ def test_stops_after_the_patience():
     assert len(history.epochs) - 1 - history.best == 7
 
 
+def test_only_epochs_from_the_first_on_may_be_chosen():
+    free = run(Settings(max_epochs=40))[1]
+    first = free.best + 3
+    _, history = run(Settings(max_epochs=40, first_epoch=first))
+    assert without_time(history) == without_time(free)
+    assert history.best == max(range(first, 40), key=lambda i: (history.epochs[i]["val"], -i))
+    _, stopped = run(Settings(max_epochs=500, patience=7, first_epoch=20))
+    assert stopped.best >= 20
+    assert len(stopped.epochs) - 1 - stopped.best == 7
+
+
 def test_same_seed_same_result():
     (first, a), (second, b) = (run(Settings(max_epochs=10)) for _ in range(2))
     assert without_time(a) == without_time(b)
@@ -170,6 +181,7 @@ def test_scores_need_labels():
         ({"weight_decay": -1.0}, "^weight_decay: a number of at least 0 is needed, got -1.0$"),
         ({"max_epochs": 0}, "^max_epochs: at least 1 is needed, got 0$"),
         ({"patience": 0}, "^patience: at least 1 is needed, got 0$"),
+        ({"first_epoch": 1000}, "^first_epoch: 0 … 999 is needed, got 1000$"),
     ],
 )
 def test_impossible_settings(wrong, message):

@@ -14,7 +14,7 @@ from torch import Generator, Tensor
 from torch.autograd.function import once_differentiable
 
 from lignn.backbones.layers import uniform
-from lignn.equilibrium import Implicit, Map, Solution, Status, fixed_point
+from lignn.equilibrium import Map, Solution, Status, solve
 from lignn.equilibrium.solvers import Solver
 from lignn.errors import ConfigError, did_you_mean
 from lignn.methods.ignn import Representation
@@ -26,21 +26,27 @@ _SMALL = 1000**3
 
 Route = Literal["auto", "closed", "iterative"]
 
+Eigen = tuple[Tensor, Tensor]
+"""Eigenvalues and eigenvectors of g(F)."""
+
 
 class EIGNN(Representation):
     """`Z = γ Ã Z g(F) + X`, `g(F) = FᵀF / (‖FᵀF‖_F + ε)`, output a linear map of Z.
 
-    Liu et al., "EIGNN: efficient infinite-depth graph neural networks", NeurIPS 2021. The closed form is
-    `Z = Q_S [G ∘ (Q_Sᵀ X Q_F)] Q_Fᵀ`, `G_ij = 1 / (1 - γ λ_i(Ã) λ_j(g(F)))`; the eigendecomposition of Ã is computed
-    once, each connected component by itself. Since `γ ‖g(F)‖ ‖Ã‖ < 1` the same equilibrium is found by iteration,
-    without eigendecompositions, on graphs of any size.
+    Liu et al., "EIGNN: efficient infinite-depth graph neural networks", NeurIPS 2021. In the eigenvectors of g(F) =
+    Q_F diag(μ) Q_Fᵀ the columns do not mix, and there are two routes to the equilibrium:
+
+    - closed: `Z = Q_S [G ∘ (Q_Sᵀ X Q_F)] Q_Fᵀ`, `G_ij = 1 / (1 - γ λ_i μ_j)`. The eigendecomposition Q_S diag(λ) Q_Sᵀ
+      of Ã is computed once, each connected component by itself. Errors are as small as rounding of the largest entry:
+      rows that are smaller, such as those far from every feature, hold nothing but that.
+    - iterative: `Z Q_F ← γ Ã (Z Q_F) diag(μ) + X Q_F`, which contracts since `γ ‖g(F)‖ ‖Ã‖ < 1`, on graphs of any size.
 
     Args:
         num_features: width of X and of Z.
         num_classes: c.
         gamma: γ.
-        route: "closed" (for symmetric Ã), "iterative", or "auto": closed for undirected graphs with small
-            components.
+        route: "closed" (for symmetric Ã), "iterative", or "auto": closed for undirected graphs with small components,
+            unless rows are normalised, which makes rounding as large as the rest.
         normalize: L2-normalise the rows of Z before the output map.
         dropout: probability, before the output map.
         solver: of the iterative route; backward, its tolerance is relative.
@@ -75,20 +81,33 @@ class EIGNN(Representation):
         assert x is not None
         gram = self.weight.T @ self.weight
         g = gram / (gram.norm() + 1e-12)
+        eigen = torch.linalg.eigh(g.detach())
+        if self._closed(adj):
+            inverse = self._spectrum(adj).inverse(eigen, self.gamma)
+            solution, backward = Solution(inverse(x), Status.CONVERGED, 0, (0.0,), 0.0, 0.0), inverse
+        else:
+            solution = self._iterate(adj, x, eigen, self.solver)
+
+            def backward(b: Tensor) -> Tensor:
+                # The adjoint is as small as 1/|known nodes|: an absolute tolerance would end it far from its solution.
+                solution.adjoints.append(self._iterate(adj.T, b, eigen, replace(self.solver, norm="relative")))
+                return solution.adjoints[-1].value
+
+        return replace(solution, value=_Equilibrium.apply(g, x, solution.value, adj, self.gamma, backward))
+
+    def _closed(self, adj: Adjacency) -> bool:
         symmetric = adj.T is adj
         if self.route == "closed" and not symmetric:
             raise ConfigError("EIGNN's closed form needs an undirected graph; use route='iterative'")
-        if self.route == "closed" or (self.route == "auto" and symmetric and self._spectrum(adj).cost <= _SMALL):
-            inverse = self._spectrum(adj).inverse(g.detach(), self.gamma)
-            value = _ClosedForm.apply(g, x, adj, self.gamma, inverse)
-            return Solution(value, Status.CONVERGED, 0, (0.0,), 0.0, 0.0)
+        small = self.route == "auto" and not self.normalize and symmetric and self._spectrum(adj).cost <= _SMALL
+        return self.route == "closed" or small
 
-        def step(z: Tensor) -> Tensor:
-            return self.gamma * ((adj @ z) @ g) + x
-
-        # The adjoint is as small as 1/|known nodes|: an absolute tolerance would end it far from the closed form.
-        gradient = Implicit(solver=replace(self.solver, norm="relative"))
-        return fixed_point(step, x, self.solver, gradient=gradient, throw=False)
+    def _iterate(self, adj: Adjacency, b: Tensor, eigen: Eigen, solver: Solver) -> Solution:
+        """`Z = γ Ã Z g + B`."""
+        values, vectors = eigen
+        rotated = b @ vectors
+        solution = solve(lambda z: self.gamma * (adj @ z) * values + rotated, rotated, solver, throw=False)
+        return replace(solution, value=solution.value @ vectors.T)
 
     def _spectrum(self, adj: Adjacency) -> _Spectrum:
         if adj not in self._spectra:
@@ -120,9 +139,9 @@ class _Spectrum:
             blocks.append((torch.from_numpy(nodes).view(-1, s).to(self.device), values, vectors))
         return blocks
 
-    def inverse(self, g: Tensor, gamma: float) -> Map:
-        """`B ↦ Z`, `Z = γ Ã Z g + B`, in the eigenvectors of both."""
-        f_values, f_vectors = torch.linalg.eigh(g)
+    def inverse(self, eigen: Eigen, gamma: float) -> Map:
+        """`B ↦ Z`, `Z = γ Ã Z g + B`."""
+        f_values, f_vectors = eigen
 
         def apply(b: Tensor) -> Tensor:
             z = torch.empty_like(b)
@@ -134,22 +153,29 @@ class _Spectrum:
         return apply
 
 
-class _ClosedForm(torch.autograd.Function):
-    """Backward by the implicit formula, `H = γ Ã H g + ∂L/∂Z`.
+class _Equilibrium(torch.autograd.Function):
+    """The solved Z; backward by the implicit formula, `H = γ Ãᵀ H g + ∂L/∂Z`.
 
     The gradient of `eigh` itself is not finite for repeated eigenvalues.
     """
 
     @staticmethod
-    def forward(ctx: Any, g: Tensor, x: Tensor, adj: Adjacency, gamma: float, inverse: Map) -> Tensor:  # noqa: ARG004
-        z = inverse(x)
+    def forward(
+        ctx: Any,
+        g: Tensor,  # noqa: ARG004
+        x: Tensor,  # noqa: ARG004
+        z: Tensor,
+        adj: Adjacency,
+        gamma: float,
+        backward: Map,
+    ) -> Tensor:
         ctx.save_for_backward(z)
-        ctx.adj, ctx.gamma, ctx.inverse = adj, gamma, inverse
-        return z
+        ctx.adj, ctx.gamma, ctx.solve = adj, gamma, backward
+        return z.view_as(z)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, b: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
+    def backward(ctx: Any, b: Tensor) -> tuple[Tensor | None, ...]:
         (z,) = ctx.saved_tensors
-        h = ctx.inverse(b)
-        return ctx.gamma * (ctx.adj @ z).T @ h, h, None, None, None
+        h = ctx.solve(b)
+        return ctx.gamma * (ctx.adj @ z).T @ h, h, None, None, None, None

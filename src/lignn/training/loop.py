@@ -37,6 +37,7 @@ class Settings:
         weight_decay: of Adam.
         max_epochs: the most epochs.
         patience: stop after this many epochs without a better validation score.
+        first_epoch: the first that may be chosen; a network that has hardly been trained can be best by chance.
         checkpoint_seconds: how often to write a checkpoint, if one is wanted.
     """
 
@@ -44,6 +45,7 @@ class Settings:
     weight_decay: float = 0.0
     max_epochs: int = 1000
     patience: int = 100
+    first_epoch: int = 0
     checkpoint_seconds: float = 10.0
 
     def __post_init__(self) -> None:
@@ -54,6 +56,8 @@ class Settings:
         for name in ("max_epochs", "patience"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name}: at least 1 is needed, got {getattr(self, name)}")
+        if not 0 <= self.first_epoch < self.max_epochs:
+            raise ConfigError(f"first_epoch: 0 … {self.max_epochs - 1} is needed, got {self.first_epoch}")
 
 
 @dataclass
@@ -62,7 +66,7 @@ class History:
 
     Attributes:
         epochs: `epoch`, `loss`, one score a name, `seconds`, and the method's account of its solves.
-        best: index of the record with the best validation score, the first of equals; -1 before the first epoch.
+        best: index of the record with the best validation score, the first of equals; -1 before there is one.
         end: why training ended, None while it runs.
         final: scores of the method as it is left: with the best weights, after its second stage.
     """
@@ -77,10 +81,10 @@ class History:
         """The record of the epoch whose weights are kept."""
         return self.epochs[self.best]
 
-    def add(self, record: dict[str, Any]) -> bool:
-        """Append an epoch; whether it is the best so far."""
+    def add(self, record: dict[str, Any], eligible: bool = True) -> bool:
+        """Append an epoch; whether it is the best so far of those that may be chosen."""
         self.epochs.append(record)
-        better = self.best < 0 or record["val"] > self.best_record["val"]
+        better = eligible and (self.best < 0 or record["val"] > self.best_record["val"])
         if better:
             self.best = len(self.epochs) - 1
         return better
@@ -184,9 +188,10 @@ class _Run:
         scores = score(prediction)
         evaluation = {} if prediction.solution is None else {"evaluation": prediction.solution.record()}
         record = {"epoch": number, "loss": loss.item(), **scores, **account, **evaluation}
-        if self.history.add(record | {"seconds": time.perf_counter() - start}):
+        eligible = number >= self.settings.first_epoch
+        if self.history.add(record | {"seconds": time.perf_counter() - start}, eligible):
             self.best_weights = self._weights()
-        if len(self.history.epochs) - 1 - self.history.best >= self.settings.patience:
+        if number - max(self.history.best, self.settings.first_epoch) >= self.settings.patience:
             self.history.end = End.PATIENCE
         elif len(self.history.epochs) >= self.settings.max_epochs:
             self.history.end = End.EPOCHS
