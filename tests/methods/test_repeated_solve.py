@@ -2,8 +2,9 @@
 
 import pytest
 import torch
+from torch.nn import functional
 
-from lignn.backbones import MLP
+from lignn.backbones import GCN, MLP
 from lignn.equilibrium import gradient
 from lignn.equilibrium.solvers import Anderson, Picard
 from lignn.methods import LIGNN, LabelInputted, LabelReuse, Problem
@@ -48,17 +49,25 @@ def test_to_the_bit_what_solving_again_gives(solves, monkeypatch, options):
     assert all(torch.equal(weights[name], value) for name, value in expected_weights.items())
 
 
+class WithOwnDropout(GCN):
+    """Dropout that nobody can see from outside."""
+
+    def step(self, features, state, adj):
+        return functional.dropout(super().step(features, state, adj), 0.3, self.training)
+
+
 @pytest.mark.parametrize(
     "make",
     [
         lambda graph: LIGNN(gcn(graph, dropout=0.5)),
+        lambda graph: LIGNN(WithOwnDropout(graph.num_features, graph.num_classes, graph.num_classes).double()),
         lambda graph: LIGNN(MLP(graph.num_features, graph.num_classes, graph.num_classes, batch_norm=True).double()),
         lambda graph: LIGNN(gcn(graph), forward_mask=True),
         lambda graph: LIGNN(gcn(graph), warm_start=True),
         lambda graph: LabelReuse(gcn(graph), iterations=2),
         lambda graph: LabelReuse(gcn(graph), iterations=2, corrected=True),
     ],
-    ids=["dropout", "batch norm", "forward mask", "warm start", "label reuse", "corrected label reuse"],
+    ids=["dropout", "own dropout", "batch norm", "forward mask", "warm start", "label reuse", "corrected label reuse"],
 )
 def test_every_epoch_solves_where_the_maps_or_starts_differ(solves, make):
     trained(make)
@@ -77,8 +86,8 @@ def test_changed_weights_are_noticed(solves):
     method.predict(problem)
     gradients(method, problem)
     assert len(solves) == 1
-    with torch.no_grad():
-        next(method.parameters()).mul_(0.5)
+    for weight in method.parameters():
+        weight.data.mul_(0.9)
     loss, _ = gradients(method, problem)
     assert len(solves) == 2
     assert loss == gradients(LIGNN(method.step.backbone, solver=method.solver), problem)[0]

@@ -2,7 +2,7 @@
 
 from lignn.backbones.adapter import Adapter
 from lignn.backbones.backbone import Backbone
-from lignn.backbones.dropout import Dropout, frozen_dropout, same_in_training, solving
+from lignn.backbones.dropout import Dropout, frozen_dropout, solving
 from lignn.backbones.gat import GAT
 from lignn.backbones.gcn import GCN
 from lignn.backbones.gcnii import GCNII
@@ -28,6 +28,5 @@ __all__ = [
     "frozen_dropout",
     "names",
     "resolve",
-    "same_in_training",
     "solving",
 ]

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 import torch
 from torch import Generator, Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
-from torch.nn.modules.dropout import _DropoutNd
 
 from lignn.errors import ConfigError
 
@@ -60,14 +59,6 @@ class Dropout(Seeded):
     def extra_repr(self) -> str:
         """Shown in the module's repr."""
         return f"p={self.p}"
-
-
-def same_in_training(module: nn.Module) -> bool:
-    """Whether `module` computes the same function in training as in eval mode, as far as its parts tell."""
-    return not any(
-        isinstance(part, (_BatchNorm, _DropoutNd)) or (isinstance(part, Seeded) and getattr(part, "p", 1) > 0)
-        for part in module.modules()
-    )
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 import torch
 from torch import Generator, Tensor
 
-from lignn.backbones import frozen_dropout, same_in_training, solving
+from lignn.backbones import frozen_dropout, solving
 from lignn.equilibrium import Gradient, Implicit, Map, Solution, Status, solve
 from lignn.equilibrium.solvers import Solver
 from lignn.errors import ConfigError
@@ -78,11 +78,11 @@ class LoopingState:
 
 @dataclass(frozen=True, eq=False)
 class _Evaluation:
-    """A prediction's solve: of which problem, with which weights."""
+    """A prediction's solve: of which problem, and where its first step led."""
 
     problem: Problem
     solution: Solution
-    versions: list[int]
+    first_step: Tensor
 
 
 class LabelInputted(Method):
@@ -160,31 +160,31 @@ class LabelInputted(Method):
 
             approximate = self.step.bind_adjoint(visible if hidden is None else hidden)
             through = None if approximate is None else lambda state: approximate(masked(state))
-            start = self._start(problem)
+            start = self._start(problem, solved)
             out, self.solution = self.gradient.join(solved, taped, start, self.solver, throw=False, through=through)
         self._trained = problem
         if self.warm_start:
             self._states["training"] = self.solution.value
         return self.step.loss(labels.known, out, labels.supervised)
 
-    def _start(self, problem: Problem) -> Tensor | Solution:
+    def _start(self, problem: Problem, solved: Map) -> Tensor | Solution:
         """Where the training solve starts, or its solution where that is known already."""
         evaluation = self._evaluation
         if self._resumed or (self.reuse_evaluation and evaluation is not None and evaluation.problem is problem):
             return Solution(self._states["evaluation"], Status.BUDGET, 0, (), 0.0, 0.0)
-        if evaluation is not None and self._repeats(evaluation, problem):
+        if evaluation is not None and evaluation.problem is problem and self._repeats(evaluation, solved):
             return replace(evaluation.solution, adjoints=[])
         return self._first(problem, "training")
 
-    def _repeats(self, evaluation: _Evaluation, problem: Problem) -> bool:
-        """Whether the training solve is that of `evaluation`: same start, solver, map and weights."""
-        same_solve = not self.warm_start and self.solver == self.inference and self.masking == LoopingState()
-        same_weights = evaluation.problem is problem and evaluation.versions == self._versions()
-        return same_solve and same_weights and same_in_training(self.step)
+    def _repeats(self, evaluation: _Evaluation, solved: Map) -> bool:
+        """Whether the training solve is that of `evaluation`: same start, solver and map.
 
-    def _versions(self) -> list[int]:
-        """Counts that PyTorch raises with every change of a parameter."""
-        return [parameter._version for parameter in self.parameters()]
+        Dropout, batch normalisation or a change of the weights make another map: its first step tells.
+        """
+        if self.warm_start or self.solver != self.inference or self.masking != LoopingState():
+            return False
+        with torch.no_grad():
+            return torch.equal(solved(torch.zeros_like(evaluation.first_step)), evaluation.first_step)
 
     def _first(self, problem: Problem, use: str) -> Tensor:
         zero = torch.zeros_like(problem.labels.onehot)
@@ -193,11 +193,13 @@ class LabelInputted(Method):
 
     def predict(self, problem: Problem) -> Prediction:
         """The forward solve unmasked, with all known labels clamped."""
-        solution = self.equilibrium(problem, self._first(problem, "evaluation"))
+        with torch.no_grad():
+            fn = self.inference_map(problem)
+            solution = solve(fn, self._first(problem, "evaluation"), self.inference, throw=False)
+            if self.reuse_evaluation or problem is self._trained:
+                self._evaluation = _Evaluation(problem, solution, fn(torch.zeros_like(problem.labels.onehot)))
         if self.warm_start or self.reuse_evaluation:
             self._states["evaluation"], self._resumed = solution.value, False
-        if self.reuse_evaluation or problem is self._trained:
-            self._evaluation = _Evaluation(problem, solution, self._versions())
         probabilities = self.step.probabilities(solution.value, problem.labels.multilabel)
         return Prediction(probabilities, problem.evidence, problem.labels.multilabel, solution)
 
