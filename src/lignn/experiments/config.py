@@ -79,6 +79,9 @@ class RunConfig:
 
     @property
     def identity(self) -> str:
-        """A hash of everything: two runs with the same identity have the same result."""
+        """A hash of all values above: runs with the same identity are the same run, if done by the same code.
+
+        What a config leaves to the code's defaults is not in it; a record has that in `settings`, and the commit.
+        """
         text = json.dumps(self.plain(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -17,6 +17,7 @@ from torch import Generator
 from lignn import datasets, methods
 from lignn.errors import ConfigError, LignnError, did_you_mean
 from lignn.experiments.config import RunConfig
+from lignn.experiments.resolved import resolved
 from lignn.graph import Graph, Split, measures, splits
 from lignn.methods import Method, Problem
 from lignn.training import History, Scorer, Settings, scorer, train
@@ -103,6 +104,7 @@ def _transitions(config: RunConfig) -> dict[str, Any]:
 
 def _train(config: RunConfig) -> dict[str, Any]:
     parts = assemble(config)
+    settings = resolved(config, parts.method, parts.settings)  # before training, which changes the method
     history = train(parts.method, parts.training, parts.inference, parts.scorer, parts.generator, parts.settings)
     if history.best < 0:
         raise LignnError(f"training ended in its first epoch: {history.end}")
@@ -114,6 +116,7 @@ def _train(config: RunConfig) -> dict[str, Any]:
         "epochs": len(history.epochs),
         "end": str(history.end),
         "solves": solver_statistics(history),
+        "settings": settings,
     }
     return result | ({"curve": [record["test"] for record in history.epochs]} if config.curve else {})
 
