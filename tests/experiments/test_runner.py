@@ -57,6 +57,18 @@ def test_a_failed_run_is_a_record_and_the_study_goes_on(tmp_path):
     assert [run.row for run in runner.agenda(wrong, tmp_path, runs=1, retry=True).todo] == ["LI-GCN (β 0.5)"]
 
 
+def test_a_number_that_json_does_not_have_fails_its_run_alone(tmp_path, monkeypatch):
+    def results(_: object, tasks: list, __: int):
+        yield tasks[0], {"scores": {"test": 0.5}, "solves": {"forward": {"contraction": float("nan")}}}
+        yield tasks[1], {"scores": {"test": 0.5}}
+
+    monkeypatch.setattr("lignn.experiments.workers.each", results)
+    new = runner.execute(runner.agenda(tiny.STUDY, tmp_path, runs=1))
+    assert [record["status"] for record in new] == ["failed", "ok"]
+    assert new[0]["reason"].startswith("solves cannot be recorded: Out of range float values")
+    assert len(records.read(tmp_path / "tiny.jsonl")) == 2
+
+
 def test_absent_data_is_noted_once_and_other_datasets_are_run(tmp_path, monkeypatch):
     def fetch(name: str, folder: Path) -> None:
         raise OSError("offline")

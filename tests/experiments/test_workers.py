@@ -1,4 +1,6 @@
 import os
+import signal
+from multiprocessing import Pipe
 
 import torch
 
@@ -27,3 +29,39 @@ def test_every_task_has_one_result_whatever_happens_to_the_others():
 
 def test_no_tasks_need_no_workers():
     assert list(workers.each(task, [], jobs=2)) == []
+
+
+def process_id(_: int) -> int:
+    return os.getpid()
+
+
+def test_a_worker_that_is_killed_while_it_waits_costs_nothing():
+    results = workers.each(process_id, range(3), jobs=1)
+    _, idle = next(results)
+    os.kill(idle, signal.SIGKILL)
+    os.waitid(os.P_PID, idle, os.WEXITED | os.WNOWAIT)
+    others = [result for _, result in results]
+    assert len(others) == 2
+    assert idle not in others
+    assert all(isinstance(result, int) for result in others)
+
+
+def test_a_worker_that_dies_as_it_is_given_a_task_costs_that_task():
+    worker = workers._Worker(process_id)
+    worker.process.kill()
+    worker.process.join()
+    worker.give(1)
+    assert worker.collect() == (1, "the worker process ended with exit code -9")
+    worker.stop()
+
+
+def test_a_worker_that_dies_within_a_message_costs_its_task():
+    worker = workers._Worker(process_id)
+    worker.connection.close()
+    worker.connection, theirs = Pipe()
+    worker.give(1)
+    os.write(theirs.fileno(), (100).to_bytes(4, "big") + b"the first of 100 bytes")
+    theirs.close()
+    worker.process.kill()
+    assert worker.collect() == (1, "the worker process ended with exit code -9")
+    worker.stop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -101,9 +102,6 @@ def _unavailable(study: str, dataset: str) -> Record:
 
 def _record(run: Run, result: Any) -> Record:
     config = run.config
-    outcome = (
-        {"status": FAILED, "reason": str(result)} if isinstance(result, workers.Failure) else {"status": OK, **result}
-    )
     return {
         "id": config.identity,
         "study": run.study,
@@ -114,6 +112,17 @@ def _record(run: Run, result: Any) -> Record:
         "backbone": config.backbone.get("name"),
         "split": config.split.get("number"),
         "seed": config.seed,
-        **outcome,
+        **_outcome(result),
         "config": config.plain(),
     }
+
+
+def _outcome(result: dict[str, Any] | workers.Failure) -> Record:
+    if isinstance(result, workers.Failure):
+        return {"status": FAILED, "reason": str(result)}
+    for name, value in result.items():
+        try:
+            json.dumps(value, allow_nan=False)
+        except (ValueError, TypeError) as error:
+            return {"status": FAILED, "reason": f"{name} cannot be recorded: {error}"}
+    return {"status": OK, **result}

@@ -8,6 +8,7 @@ import signal
 import threading
 import traceback
 from collections.abc import Callable, Generator, Iterable
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, TypeVar
@@ -35,7 +36,8 @@ class _Worker(Generic[Task]):
 
     def give(self, task: Task) -> None:
         self.task = task
-        self.connection.send(task)
+        with suppress(OSError):  # it has just ended, which `collect` tells
+            self.connection.send(task)
 
     def collect(self) -> tuple[Task, Any]:
         """The task, with what the worker sent or how it ended."""
@@ -43,7 +45,7 @@ class _Worker(Generic[Task]):
         task, self.task = self.task, None
         try:
             return task, self.connection.recv()
-        except (EOFError, ConnectionResetError):
+        except (EOFError, OSError):  # at the end of a message, or within one
             self.process.join()
             return task, Failure(f"the worker process ended with exit code {self.process.exitcode}")
 
