@@ -62,3 +62,18 @@ def test_provenance_is_plain_and_names_versions():
 
 def test_a_package_outside_of_a_checkout_has_no_commit(tmp_path):
     assert records._commit(tmp_path) is None
+
+
+def test_one_process_at_a_time_may_add_records_while_others_read(tmp_path, monkeypatch):
+    file = tmp_path / "new" / "x.jsonl"
+    with records.locked(file):
+        records.append(file, {"id": "a"})
+        assert records.read(file) == [{"id": "a"}]
+        with pytest.raises(InputError, match=r"x\.jsonl: another process is adding records"), records.locked(file):
+            pass
+        monkeypatch.setattr(records, "fcntl", None)
+        with records.locked(file):
+            pass  # without `fcntl` there is no lock
+        monkeypatch.undo()
+    with records.locked(file):
+        pass

@@ -6,13 +6,19 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import lignn
 from lignn.errors import InputError, LignnError
+
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl = None  # type: ignore[assignment]
 
 Record = dict[str, Any]
 
@@ -45,18 +51,44 @@ def read(file: Path) -> list[Record]:
     return list(records.values())
 
 
+@contextmanager
+def locked(file: Path) -> Iterator[None]:
+    """Keep the file for this process to append to; its folder is made. Who only reads needs no lock.
+
+    The system ends the lock with the process, however that ends. Systems without `fcntl` have none.
+    """
+    with _opened(file) as opened:
+        if fcntl is not None:
+            try:
+                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise InputError(
+                    f"{file}: another process is adding records; wait until it is done, or choose another folder"
+                ) from error
+            except OSError:
+                pass  # a file system without locks
+        yield
+
+
 def repair(file: Path) -> None:
     """Make a file ready to be appended to: its folder exists, a torn last line is cut off."""
+    with _opened(file) as opened:
+        opened.seek(0)
+        content = opened.read()
+        whole = content.rfind(b"\n") + 1
+        if whole < len(content):
+            opened.truncate(whole)
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[BinaryIO]:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("a+b") as opened:
-            opened.seek(0)
-            content = opened.read()
-            whole = content.rfind(b"\n") + 1
-            if whole < len(content):
-                opened.truncate(whole)
+        opened = file.open("a+b")
     except OSError as error:
         raise InputError(f"{file}: records cannot be written there: {error.strerror}") from error
+    with opened:
+        yield opened
 
 
 def append(file: Path, record: Record) -> None:

@@ -50,39 +50,49 @@ def execute(work: Agenda, jobs: int = 1, report: Report = lambda _: None) -> lis
     """Do what is to do in `jobs` processes and append a record for each run; the new records.
 
     Every run is a function of its config alone, so neither the order nor the number of processes shows in the results.
+    While it lasts no other process can add to the file.
     """
     if not work.todo:
         return []
-    records.repair(work.file)
-    common = records.provenance()
-    new: list[Record] = []
+    with records.locked(work.file):
+        records.repair(work.file)
+        there = {record["id"]: record["status"] for record in records.read(work.file)}
+        todo = [run for run in work.todo if there.get(run.config.identity) != OK]  # another process may have been here
+        new: list[Record] = []
 
-    def keep(record: Record) -> None:
-        records.append(work.file, record)
-        new.append(record)
-        report(record)
+        def keep(record: Record) -> None:
+            if record["id"] not in there or record["status"] != UNAVAILABLE:
+                records.append(work.file, record)
+            new.append(record)
+            report(record)
 
-    absent = unavailable(run.config.dataset for run in work.todo)
-    noted = {record["id"] for record in records.read(work.file)}
-    for dataset in absent:
-        record = _unavailable(work.todo[0].study, dataset)
-        if record["id"] not in noted:
-            records.append(work.file, record)
-        new.append(record)
-        report(record)
-    present = [run for run in work.todo if run.config.dataset not in absent]
-    with closing(workers.each(_perform, present, jobs)) as results:
-        for run, result in results:
-            keep(_record(run, result) | common)
+        absent = unavailable(run.config.dataset for run in todo)
+        for dataset in absent:
+            keep(_unavailable(todo[0].study, dataset))
+        present = [run for run in todo if run.config.dataset not in absent]
+        common = records.provenance()
+        with closing(workers.each(_perform, present, jobs)) as results:
+            for run, result in results:
+                keep(_record(run, result) | common)
     return new
 
 
+def here(dataset: str) -> bool:
+    """Whether a dataset can be had without a download; that its file can be read is for the run to find out."""
+    from lignn.datasets import catalogue, places
+
+    entry = catalogue.find(dataset)
+    return not entry.is_stored or places.find(entry.name) is not None
+
+
 def unavailable(names: Iterable[str]) -> list[str]:
-    """Those of the datasets that are neither here nor to be downloaded."""
+    """Those of the datasets that are neither here nor to be downloaded, which is tried."""
     from lignn import datasets
 
     absent = []
     for name in dict.fromkeys(names):
+        if here(name):
+            continue
         try:
             datasets.load(name)
         except DatasetError:
