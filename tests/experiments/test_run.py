@@ -61,9 +61,9 @@ def test_splits_by_kind():
     graph = Graph([[0], [1]], y=y, num_nodes=1700, splits=own)
     paper = splits.per_class(graph, seed=42)
     for number in (0, 9):
-        assert torch.equal(run.choose_split(graph, {"kind": "paper", "number": number}).test, paper[number].test)
-    assert run.choose_split(graph, {"kind": "public", "number": 3}) is own[1]
-    drawn = run.choose_split(graph, {"kind": "stratified", "fractions": [0.6, 0.2, 0.2], "number": 1})
+        assert torch.equal(run.choose_split(graph, {"kind": "paper", "number": number})[1].test, paper[number].test)
+    assert run.choose_split(graph, {"kind": "public", "number": 3}) == (1, own[1])
+    _, drawn = run.choose_split(graph, {"kind": "stratified", "fractions": [0.6, 0.2, 0.2], "number": 1})
     assert torch.equal(drawn.train, splits.stratified(graph, (0.6, 0.2, 0.2), seed=1).train)
     with pytest.raises(ConfigError, match="has no public split"):
         run.choose_split(graph.replace(splits=()), {"kind": "public", "number": 0})

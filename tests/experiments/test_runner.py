@@ -28,6 +28,8 @@ def test_results_depend_neither_on_jobs_nor_on_a_kill(tmp_path):
     planned = tiny.STUDY.plan()[1].config
     assert (record["id"], record["config"]) == (planned.identity, planned.plain())
     assert (record["study"], record["against"], record["method"], record["threads"]) == ("tiny", "GCN", "lignn", 1)
+    both = [(r["split"], r["seed"]) for r in records.read(work.file) if r["row"] == "GCN"]
+    assert both == [(0, 0), (0, 1)]  # chains have one split: runs differ in their seed
     assert {"versions", "commit", "machine", "scores", "epochs", "end", "solves", *COSTS} <= set(record)
 
     class KilledError(Exception):

@@ -28,7 +28,7 @@ PAPER_SEED = 42
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """What `training.train` takes."""
+    """What `training.train` takes, and the number of the split."""
 
     method: Method
     training: Problem
@@ -36,19 +36,21 @@ class Parts:
     scorer: Scorer
     generator: Generator
     settings: Settings
+    split: int
 
 
 def assemble(config: RunConfig) -> Parts:
     """The method, problems and settings that `config` describes."""
     dtype = getattr(torch, config.precision)
     graph = datasets.load(config.dataset, **config.dataset_options)
-    split = choose_split(graph, config.split)
+    number, split = choose_split(graph, config.split)
     generator = torch.Generator().manual_seed(config.seed)
     known = split.train & graph.labelled
     inference = Problem.of(graph, known, dtype)
     training = Problem.of(graph.without_edges_at(split.held_out), known, dtype) if config.inductive else inference
     method = build_method(config, graph.num_features, graph.num_classes, generator).to(dtype)
-    return Parts(method, training, inference, scorer(graph, split), generator, settings_of(config.training))
+    settings = settings_of(config.training)
+    return Parts(method, training, inference, scorer(graph, split), generator, settings, number)
 
 
 def build_method(config: RunConfig, num_features: int, num_classes: int, generator: Generator) -> Method:
@@ -76,16 +78,17 @@ def settings_of(training: Mapping[str, Any]) -> Settings:
     return Settings(**training)
 
 
-def choose_split(graph: Graph, split: Mapping[str, Any]) -> Split:
-    """The split that `RunConfig.split` describes; public ones start over when there are fewer than runs."""
+def choose_split(graph: Graph, split: Mapping[str, Any]) -> tuple[int, Split]:
+    """Number and split that `RunConfig.split` describes; public ones start over when there are fewer than runs."""
     number = split["number"]
     if split["kind"] == "paper":
-        return splits.per_class(graph, seed=PAPER_SEED, runs=number + 1)[number]
+        return number, splits.per_class(graph, seed=PAPER_SEED, runs=number + 1)[number]
     if split["kind"] == "stratified":
-        return splits.stratified(graph, split["fractions"], seed=number)
+        return number, splits.stratified(graph, split["fractions"], seed=number)
     if not graph.splits:
         raise ConfigError(f"{graph.name} has no public split; choose another kind")
-    return graph.splits[number % len(graph.splits)]
+    number %= len(graph.splits)
+    return number, graph.splits[number]
 
 
 def perform(config: RunConfig) -> dict[str, Any]:
@@ -110,6 +113,7 @@ def _train(config: RunConfig) -> dict[str, Any]:
         raise LignnError(f"training ended in its first epoch: {history.end}")
     names = tuple(history.final)
     result = {
+        "split": parts.split,
         "scores": history.final,
         "scores_at_best_epoch": {name: history.best_record[name] for name in names},
         "best_epoch": history.best,
