@@ -9,6 +9,7 @@ from lignn.cli.report import report
 from lignn.cli.reproduce import reproduce
 from lignn.errors import InputError
 from lignn.experiments import records, study
+from tests.cli.commands import outcome
 from tests.experiments import tiny
 
 app = typer.Typer()
@@ -37,7 +38,7 @@ def test_list():
 def test_a_plan_runs_nothing(own, tmp_path):
     text = run("reproduce", own, "--dry-run", "--out", tmp_path / "out", "--runs", "3")
     assert text.splitlines() == [
-        "tiny: 6 runs to do, 0 there; time: unknown",
+        "tiny: 6 runs to do, 0 there; time: unknown (6 runs without a similar record)",
         "    3 × GCN / chains-10",
         "    3 × LI-GCN (β 0.5) / chains-10",
     ]
@@ -49,6 +50,23 @@ def test_a_plan_estimates_time_from_records(own, tmp_path):
     records.append(tmp_path / "tiny.jsonl", done)
     plan = json.loads(run("reproduce", own, "--dry-run", "--out", tmp_path, "--only", "GCN", "--jobs", "2", "--json"))
     assert (plan[0]["to_do"], plan[0]["seconds"], plan[0]["time"]) == (2, 30.0, "30 s")
+
+
+def test_a_plan_leaves_out_absent_data_and_says_what_it_cannot_estimate(own, tmp_path, monkeypatch):
+    monkeypatch.delenv("LIGNN_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    own.write_text(tiny.TEXT.replace('["chains-10"]', '["flickr", "chains-10"]'))
+    done = tiny.record("x", 0, 0.4, dataset="karate", method="backbone", seconds=3900.0)
+    records.append(tmp_path / "other.jsonl", done)
+    text = run("reproduce", own, "--dry-run", "--out", tmp_path)
+    assert text.splitlines() == [
+        "tiny: 4 runs to do, 0 there; time: at least 2 h 10 min (2 runs without a similar record)",
+        "    2 × GCN / chains-10",
+        "    2 × LI-GCN (β 0.5) / chains-10",
+        "  left out: 4 runs on flickr, which is not here and would have to be downloaded",
+    ]
+    (plan,) = json.loads(run("reproduce", own, "--dry-run", "--out", tmp_path, "--json"))
+    assert (plan["seconds"], plan["without_estimate"], plan["not_here"]) == (7800.0, 2, {"flickr": 4})
 
 
 def test_run_resume_and_report(own, tmp_path):
@@ -64,6 +82,33 @@ def test_a_failure_is_told_and_gives_exit_code_1(own, tmp_path):
     own.write_text(tiny.TEXT.replace("hidden = 4", "hiden = 4"))
     text = run("reproduce", own, "--out", tmp_path, "--runs", "1", "--only", "GCN", code=1)
     assert "  failed: GCN, chains-10, run 0: backbone GCN has no option 'hiden'" in text
+
+
+def test_earlier_failures_are_told_again_until_they_are_repeated(own, tmp_path):
+    for config in (planned.config for planned in tiny.STUDY.plan(1)):
+        failed = {"status": "failed", "reason": "no luck"} if config.method["name"] == "lignn" else {}
+        records.append(tmp_path / "tiny.jsonl", tiny.record("GCN", 0, 0.5, id=config.identity) | failed)
+    arguments = ("reproduce", own, "--out", tmp_path, "--runs", "1")
+    assert run(*arguments, code=1).splitlines() == [
+        f"tiny: 0 new runs, 2 were there (1 of them failed); records: {tmp_path / 'tiny.jsonl'}",
+        "  failed before: GCN, chameleon, run 0: no luck",
+        "  --retry repeats the runs that failed",
+    ]
+    assert run(*arguments, "--dry-run").startswith("tiny: 0 runs to do, 2 there (1 of them failed); time: 0 s")
+    assert "1 new runs, 1 were there;" in run(*arguments, "--retry")
+    assert run(*arguments).startswith("tiny: 0 new runs, 2 were there;")
+
+
+def test_another_process_at_the_same_study_gives_exit_code_2(own, tmp_path):
+    with records.locked(tmp_path / "tiny.jsonl"):
+        told = outcome("reproduce", own, "--out", tmp_path)
+        plan = outcome("reproduce", own, "--out", tmp_path, "--dry-run")
+    assert (told.code, told.out) == (2, "")
+    assert told.err == (
+        f"error: {tmp_path / 'tiny.jsonl'}: another process is adding records; "
+        "wait until it is done, or choose another folder\n"
+    )
+    assert plan.code == 0
 
 
 def test_an_interrupt_gives_exit_code_130(own, tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -42,20 +43,21 @@ def reproduce(
         _list([study.load(each) for each in study.names()], as_json)
         return
     chosen = [study.load(each) for each in (study.names() if name == "all" else [name])]
-    work = [(one, runner.agenda(one, out, runs, only or (), retry)) for one in chosen]
-    if only and not any(agenda.todo or agenda.done for _, agenda in work):
+    if only and not any(one.plan(1, only) for one in chosen):
         rows, datasets = chosen[0].rows(), chosen[0].datasets
         raise InputError(
             f"no run matches {' or '.join(only)}; rows of {chosen[0].name} are {', '.join(rows)}; "
             f"its datasets are {', '.join(datasets)}"
         )
-    results = [_plan(one, agenda, jobs, out) if dry_run else _run(one, agenda, jobs) for one, agenda in work]
+    results = []
+    for one in chosen:
+        agenda = runner.agenda(one, out, runs, only or (), retry)
+        results.append(_plan(one, agenda, jobs, out) if dry_run else _run(one, agenda, jobs))
+        if not as_json:
+            _say(results[-1])
     if as_json:
         typer.echo(json.dumps(results, indent=2))
-    else:
-        for result in results:
-            _say(result)
-    if any(result.get("failed") for result in results):
+    if not dry_run and any(result["failed"] or result["failed_before"] for result in results):
         raise typer.Exit(1)
 
 
@@ -73,22 +75,23 @@ def _list(studies: Sequence[Study], as_json: bool) -> None:
 
 def _plan(study: Study, agenda: Agenda, jobs: int, out: Path) -> dict[str, Any]:
     """What a run would do."""
-    from lignn.experiments import estimate, records
+    from lignn.experiments import estimate, records, runner
 
+    here = {dataset: runner.here(dataset) for dataset in {run.config.dataset for run in agenda.todo}}
+    todo = [run for run in agenda.todo if here[run.config.dataset]]
     known = [record for file in sorted(out.glob("*.jsonl")) for record in records.read(file)]
-    seconds = estimate.seconds_left(agenda.todo, known, jobs)
-    cells: dict[str, int] = {}
-    for run in agenda.todo:
-        cell = " / ".join(run.cell)
-        cells[cell] = cells.get(cell, 0) + 1
+    left = estimate.time_left(todo, known, jobs)
     return {
         "study": study.name,
         "file": str(agenda.file),
         "there": len(agenda.done),
-        "to_do": len(agenda.todo),
-        "seconds": seconds,
-        "time": estimate.spoken(seconds),
-        "cells": cells,
+        "failed_before": _failures(agenda.done),
+        "to_do": len(todo),
+        "not_here": Counter(run.config.dataset for run in agenda.todo if not here[run.config.dataset]),
+        "seconds": left.seconds,
+        "without_estimate": left.unknown,
+        "time": str(left),
+        "cells": Counter(" / ".join(run.cell) for run in todo),
     }
 
 
@@ -107,37 +110,49 @@ def _run(study: Study, agenda: Agenda, jobs: int) -> dict[str, Any]:
             new = runner.execute(agenda, jobs, shown.add)
     else:
         new = runner.execute(agenda, jobs)
-    by_status: dict[str, list[Record]] = {}
-    for record in new:
-        by_status.setdefault(record["status"], []).append(record)
     return {
         "study": study.name,
         "file": str(agenda.file),
         "there": len(agenda.done),
-        "new": len(by_status.get("ok", [])),
-        "failed": [_failure(record) for record in by_status.get("failed", [])],
-        "unavailable": [record["dataset"] for record in by_status.get("unavailable", [])],
+        "failed_before": _failures(agenda.done),
+        "new": sum(record["status"] == "ok" for record in new),
+        "failed": _failures(new),
+        "unavailable": [record["dataset"] for record in new if record["status"] == "unavailable"],
     }
 
 
-def _failure(record: Record) -> str:
-    return f"{record['row']}, {record['dataset']}, run {record['seed']}: {record['reason']}"
+def _failures(records: Sequence[Record]) -> list[str]:
+    return [
+        f"{record['row']}, {record['dataset']}, run {record['seed']}: {record['reason']}"
+        for record in records
+        if record["status"] == "failed"
+    ]
 
 
 def _say(result: dict[str, Any]) -> None:
     """A plan or a summary in lines."""
+    before = result["failed_before"]
+    among = f" ({len(before)} of them failed)" if before else ""
     if "cells" in result:
-        typer.echo(f"{result['study']}: {result['to_do']} runs to do, {result['there']} there; time: {result['time']}")
+        there = f"{result['there']} there{among}"
+        typer.echo(f"{result['study']}: {result['to_do']} runs to do, {there}; time: {result['time']}")
         for cell, count in result["cells"].items():
             typer.echo(f"  {count:>3} × {cell}")
+        for dataset, count in result["not_here"].items():
+            typer.echo(f"  left out: {count} runs on {dataset}, which is not here and would have to be downloaded")
         return
-    typer.echo(f"{result['study']}: {result['new']} new runs, {result['there']} were there; records: {result['file']}")
+    there = f"{result['there']} were there{among}"
+    typer.echo(f"{result['study']}: {result['new']} new runs, {there}; records: {result['file']}")
     for dataset in result["unavailable"]:
         typer.echo(
             f"  not run: {dataset}: data not available here; `lignn datasets info {dataset}` says where it may be"
         )
     for failure in result["failed"]:
         typer.echo(f"  failed: {failure}")
+    for failure in before:
+        typer.echo(f"  failed before: {failure}")
+    if before or result["failed"]:
+        typer.echo("  --retry repeats the runs that failed")
 
 
 class _Display:
@@ -158,7 +173,7 @@ class _Display:
     def _left(self) -> str:
         from lignn.experiments import estimate
 
-        return estimate.spoken(estimate.seconds_left(list(self.todo.values()), self.records, self.jobs))
+        return estimate.time_left(list(self.todo.values()), self.records, self.jobs).time
 
     def add(self, record: Record) -> None:
         """Take a new record into account."""
@@ -167,7 +182,8 @@ class _Display:
             gone = [key for key, run in self.todo.items() if run.config.dataset == record["dataset"]]
             for key in gone:
                 del self.todo[key]
-            self.bar.advance(self.task, len(gone))
+            total = len(self.todo) + len(self.records)
+            self.bar.update(self.task, total=total, left=self._left())
             return
         self.records.append(record)
         cell = (record["row"], record["dataset"])
