@@ -131,15 +131,16 @@ def _seconds(act: Callable[[], Any]) -> dict[str, float]:
 def execute(folder: Path, runs: int | None = None, jobs: int = 1, only: str | None = None) -> list[Record]:
     """Do the runs without a record and append one for each; all records."""
     file = records.file_of(folder, STUDY)
-    records.repair(file)
-    there = {record["id"] for record in records.read(file) if record["status"] == OK}
-    todo = [case for case in cases(runs) if case.identity not in there and only in (None, case.dataset)]
-    common = records.provenance()
-    for case, result in workers.each(perform, todo, jobs):
-        failed = isinstance(result, workers.Failure)
-        outcome = {"status": FAILED, "reason": str(result)} if failed else {"status": OK, "points": result}
-        names = {"id": case.identity, "study": STUDY, "dataset": case.dataset, "seed": case.run}
-        records.append(file, names | outcome | {"config": asdict(case), "threads": 1} | common)
+    with records.locked(file):
+        records.repair(file)
+        there = {record["id"] for record in records.read(file) if record["status"] == OK}
+        todo = [case for case in cases(runs) if case.identity not in there and only in (None, case.dataset)]
+        common = records.provenance()
+        for case, result in workers.each(perform, todo, jobs):
+            failed = isinstance(result, workers.Failure)
+            outcome = {"status": FAILED, "reason": str(result)} if failed else {"status": OK, "points": result}
+            names = {"id": case.identity, "study": STUDY, "dataset": case.dataset, "seed": case.run}
+            records.append(file, names | outcome | {"config": asdict(case), "threads": 1} | common)
     return records.read(file)
 
 
