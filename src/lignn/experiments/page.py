@@ -36,12 +36,16 @@ class Picture:
     figure: Figure
 
 
+Block = str | Table | Picture
+"""What a section is made of; text is a paragraph."""
+
+
 @dataclass(frozen=True)
 class Section:
-    """A part of the report with its heading; text blocks are paragraphs."""
+    """A part of the report with its heading."""
 
     title: str
-    blocks: list[str | Table | Picture] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
 
 
 def write(folder: Path, title: str, sections: Sequence[Section]) -> list[Path]:
@@ -120,7 +124,7 @@ def html(title: str, sections: Sequence[Section], embedded: dict[str, str]) -> s
     )
 
 
-def _html_block(block: str | Table | Picture, embedded: dict[str, str]) -> str:
+def _html_block(block: Block, embedded: dict[str, str]) -> str:
     if isinstance(block, str):
         return f"<p>{escape(block)}</p>"
     if isinstance(block, Picture):

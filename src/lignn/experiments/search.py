@@ -8,7 +8,7 @@ from statistics import mean
 from typing import Any
 
 from lignn.experiments import published
-from lignn.experiments.page import Picture, Table
+from lignn.experiments.page import Block, Table
 from lignn.experiments.records import Record
 from lignn.experiments.summary import mean_and_deviation
 
@@ -31,9 +31,7 @@ def _flat(config: Mapping[str, Any]) -> Settings:
     return {f"{part}.{key}": value for part in ("backbone", "method") for key, value in config[part].items()}
 
 
-def view(
-    study: str, records: Sequence[Record], rows: Sequence[str], datasets: Sequence[str]
-) -> list[str | Table | Picture]:
+def view(study: str, records: Sequence[Record], rows: Sequence[str], datasets: Sequence[str]) -> list[Block]:
     """One line a row and dataset: what was chosen, its scores, and those of the paper's choice."""
     lines = []
     for dataset in datasets:
