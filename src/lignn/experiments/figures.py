@@ -17,6 +17,21 @@ if TYPE_CHECKING:
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C8C00")
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
+OURS = "LI-GCN"
+_PLACES = {
+    "LI-GCN": 6,
+    "Label Reuse": 0,
+    "Label Input": 2,
+    "C&S": 4,
+    "MLP + C&S": 4,
+    "GCN": 5,
+    "SGC": 5,
+    "GAT": 3,
+    "MLP": 3,
+    "IGNN*": 7,
+    "EIGNN": 1,
+}
+"""Each method has its colour and mark, whichever others are drawn; no two of one figure share them."""
 DASHES: tuple[object, ...] = ("-", (0, (4, 2)), (0, (1, 1.5)))
 
 Series = Mapping[float, Sequence[float]]
@@ -71,22 +86,40 @@ def lengths(lines: Mapping[str, Series]) -> Figure:
     return figure
 
 
-def curves(lines: Mapping[str, Sequence[float]], best: Mapping[str, int], chance: float | None) -> Figure:
-    """Test score of every epoch, with a mark at the epoch that the validation score chose."""
-    figure = Figure(figsize=(8.5, 5.6), layout="constrained")
-    axes = figure.add_subplot()
-    for number, (row, values) in enumerate(lines.items()):
-        colour, mark = COLOURS[number % len(COLOURS)], MARKS[number % len(MARKS)]
-        chosen: Any = {"marker": mark, "markersize": 11 if mark == "*" else 8, "markevery": [best[row]]}
-        axes.plot(
-            range(1, len(values) + 1), values, color=colour, linewidth=1, markeredgecolor="white", **chosen, label=row
-        )
-    if chance is not None:
-        axes.axhline(chance, color="grey", linewidth=0.8, linestyle="--", label="random guess")
-    axes.set(xlabel="epoch", ylabel="test F1-micro (%)")
-    axes.set_ylim(bottom=0)
-    _legend_below(figure, axes)
+def curves(lines: Mapping[str, Sequence[float]], best: Mapping[str, int], chance: float) -> Figure:
+    """Test score of every epoch, with a mark at the epoch that the validation score chose.
+
+    Curves that end in the first fifth are drawn once more beside it, enlarged.
+    """
+    longest = max(map(len, lines.values()))
+    early = {row: values for row, values in lines.items() if 5 * len(values) < longest}
+    panels = [lines, early] if early else [lines]
+    figure = Figure(figsize=(8 + 4 * bool(early), 5.4), layout="constrained")
+    axes = figure.subplots(1, len(panels), squeeze=False, width_ratios=[2.2, 1][: len(panels)])[0]
+    for own, shown in zip(axes, panels, strict=True):
+        for row in sorted(shown, key=lambda row: family(row) == OURS):  # ours is drawn last, on top
+            _curve(own, row, shown[row], best[row])
+        own.axhline(chance, color="grey", linewidth=0.8, linestyle="--", label="random guess")
+        own.set(xlabel="epoch", ylabel="test F1-micro (%)")
+    axes[0].set_ylim(bottom=0)
+    axes[0].set_title("all epochs")
+    if early:
+        axes[1].set_title("curves that end early, enlarged")
+    _legend_below(figure, axes[0])
     return figure
+
+
+def _curve(axes: Axes, row: str, values: Sequence[float], best: int) -> None:
+    colour, mark = style(row)
+    ours = family(row) == OURS
+    epochs = range(1, len(values) + 1)
+    smooth = [mean(values[max(0, i - 5) : i + 5]) for i in range(len(values))]
+    axes.plot(epochs, values, color=colour, linewidth=0.6, alpha=0.3)
+    axes.plot(epochs, smooth, color=colour, linewidth=2.4 if ours else 1.3)
+    size = 11 if mark == "*" else 8
+    # the legend shows line and mark; the mark sits on the score itself, not on the running mean
+    chosen: Any = {"marker": mark, "markersize": size, "markeredgecolor": "white"}
+    axes.plot(best + 1, values[best], color=colour, linewidth=2.4 if ours else 1.3, label=row, zorder=5, **chosen)
 
 
 def accuracy(
@@ -123,6 +156,12 @@ def accuracy(
 def family(row: str) -> str:
     """A row's name without its settings in parentheses."""
     return row.partition(" (")[0]
+
+
+def style(row: str) -> tuple[str, str]:
+    """Colour and mark of a row's method."""
+    place = _PLACES.get(family(row), 0)
+    return COLOURS[place], MARKS[place]
 
 
 def _line(axes: Axes, series: Series, label: str, number: int, dash: object = "-") -> None:

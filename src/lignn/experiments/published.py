@@ -34,6 +34,6 @@ def claim(study: str) -> str | None:
     return _all()["claims"].get(study)
 
 
-def chance(dataset: str) -> float | None:
-    """F1-micro of a random guess in percent."""
-    return _all()["chance"].get(dataset)
+def chance(dataset: str) -> float:
+    """F1-micro of a random guess in percent; 0 where it is not known."""
+    return _all()["chance"].get(dataset, 0.0)

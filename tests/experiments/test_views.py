@@ -1,0 +1,110 @@
+"""The views of the report, on records with known numbers."""
+
+import pytest
+
+from lignn.experiments.found import Found
+from lignn.experiments.page import Table
+from lignn.experiments.views import contraction, curves
+from tests.experiments import tiny
+
+
+def cells(blocks: list) -> dict[str, list[str]]:
+    """Rows of all tables by their first cell; the first table wins."""
+    found: dict[str, list[str]] = {}
+    for table in (block for block in blocks if isinstance(block, Table)):
+        for first, *others in table.rows:
+            found.setdefault(first, others)
+    return found
+
+
+def texts(blocks: list) -> list[str]:
+    return [block for block in blocks if isinstance(block, str)]
+
+
+def course(values: list[float], test: float = 0.5) -> curves.Course:
+    return curves.Course.of(tiny.record("LI-GCN", 0, test, curve=values), 14.0)
+
+
+RISE = [0.14 + 0.004 * i for i in range(100)]
+
+
+def test_a_dip_at_the_end_is_no_collapse():
+    rising = course([*RISE, 0.3])
+    assert (rising.highest_epoch, rising.lowest) == (100, pytest.approx(30.0))
+    assert not rising.collapses
+
+
+def test_a_fall_from_which_it_recovers_is_a_collapse():
+    fallen = course([*RISE, *[0.2] * 60, 0.6])
+    assert (fallen.top, fallen.bottom) == pytest.approx((53.6, 20.0), abs=0.1)
+    assert fallen.highest == pytest.approx(60.0)
+    assert fallen.lost == pytest.approx(33.6 / 39.6, abs=0.01)
+    assert fallen.collapses
+
+
+def test_a_short_dip_is_no_collapse():
+    assert not course([*RISE, *[0.2] * 10, *[0.5] * 60]).collapses
+
+
+def test_a_slow_loss_is_a_collapse_once_it_exceeds_a_third():
+    def after(level: float) -> curves.Course:
+        return course([*[0.44] * 10, *[level] * 50])
+
+    assert not after(0.35).collapses
+    assert after(0.33).collapses
+
+
+def test_noise_at_chance_is_no_collapse():
+    noise = course([0.16, *[0.11] * 100], test=0.15)
+    assert noise.at_chance(14.0)
+    assert not noise.collapses
+
+
+def test_curves():
+    runs = [
+        tiny.record("LI-GCN", 0, 0.5, dataset="weekday", curve=RISE),
+        tiny.record("Label Reuse (k 1)", 0, 0.3, dataset="weekday", curve=[*RISE[:60], *[0.16] * 60]),
+        tiny.record("Label Reuse (k 3)", 0, 0.3, dataset="weekday", curve=RISE[:90]),
+        tiny.record("GAT (2 heads)", 0, 0.15, dataset="weekday", curve=[0.14, 0.14, 0.15, 0.15]),
+    ]
+    blocks = curves.view(Found.of("figure3", runs, None))
+    assert texts(blocks)[:4] == [
+        "Mean of the last 50 epochs: LI-GCN is at the top with 43.80 %, then Label Reuse (k 3) with 39.80 %.",
+        "LI-GCN: does not collapse; highest → last 50 epochs: 53.60 → 43.80 %.",
+        "Label Reuse: 1 of 2 variants collapse (Label Reuse (k 1): 37.60 → 16.00 %).",
+        "GAT: no better than a random guess (14.29 %), at most 15.00 %.",
+    ]
+    found = cells(blocks)["Label Reuse (k 1)"]
+    assert found == ["30.00 (3)", "37.60 (60)", "16.00", "16.00", "37.60 → 16.00", "93 %, collapses", "120"]
+
+
+def grid(dataset: str, seed: int, forward: list[float | None], backward: list[float | None]) -> list[dict]:
+    """One run's records over the mask rates 0.1, 0.2, …"""
+    runs = []
+    for number, measured in enumerate(zip(forward, backward, strict=True), 1):
+        solves = {
+            solve: {"contraction_at_best": value}
+            for solve, value in zip(("forward", "backward"), measured, strict=True)
+        }
+        config = {"method": {"name": "lignn", "mask_rate": number / 10}, "backbone": {}}
+        runs.append(tiny.record(f"β {number / 10}", seed, 0.5, dataset=dataset, solves=solves, config=config))
+    return runs
+
+
+def test_contraction_and_its_rank_correlation():
+    falling = [1.0 - 0.1 * i for i in range(9)]
+    runs = grid("cora", 0, falling, falling[::-1])
+    runs += grid("cora", 1, [2 * value for value in falling[:-1]] + [0.0], [None, *falling[:0:-1]])
+    runs += grid("cora", 2, falling[:2], falling[:2]) + grid("pubmed", 0, falling[:3], falling[:3])
+    blocks = contraction.view(Found.of("figure2", runs, None))
+    forward, pubmed, backward, _ = next(block for block in blocks if isinstance(block, Table)).rows
+    # the second run's K̂(0.9) is 0, not measurable: its rank correlation is that of eight values, and it has no pair
+    assert forward[:2] == ("cora", "forward")
+    assert forward[2:] == ("2", "-1.00 (-1.00 … -1.00)", "1.33 ± 0.58", "0.20", "-0.80 (1)", "1 of 20")
+    assert backward[2:] == ("2", "+1.00 (+1.00 … +1.00)", "0.60 ± 0.57", "0.95 ± 0.07", "+0.80 (1)", "1 of 20")
+    assert pubmed[2:4] == ("0", "incomplete (3 of 9 mask rates)")
+    assert texts(blocks)[0] == (
+        "Forward solve: the mean rank correlation of K̂ with β is negative on 1 of 1 graphs with complete runs, "
+        "and K̂(0.9) < K̂(0.1) on 1. Incomplete: pubmed."
+    )
+    assert "negative on 0 of 1 graphs with complete runs (not on cora)" in texts(blocks)[1]
