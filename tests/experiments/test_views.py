@@ -4,7 +4,7 @@ import pytest
 
 from lignn.experiments.found import Found
 from lignn.experiments.page import Table
-from lignn.experiments.views import contraction, curves
+from lignn.experiments.views import contraction, curves, lengths
 from tests.experiments import tiny
 
 
@@ -108,3 +108,29 @@ def test_contraction_and_its_rank_correlation():
         "and K̂(0.9) < K̂(0.1) on 1. Incomplete: pubmed."
     )
     assert "negative on 0 of 1 graphs with complete runs (not on cora)" in texts(blocks)[1]
+
+
+def chains(row: str, length: int, *values: float, method: str = "lignn") -> list[dict]:
+    dataset = f"chains-{length}"
+    return [tiny.record(row, seed, value, dataset=dataset, method=method) for seed, value in enumerate(values)]
+
+
+def test_lengths_are_averaged_where_both_have_them():
+    runs = chains("MLP", 10, 0.5, 0.52, method="backbone") + chains("MLP", 20, 0.2, 0.24, method="backbone")
+    runs += chains("SGC (2)", 20, 0.9, method="backbone") + chains("SGC (2)", 30, 0.1, method="backbone")
+    runs += chains("IGNN*", 30, 0.9, method="ignn")
+    runs += chains("LI-GCN", 10, 0.9, 0.9, 0.9) + chains("LI-GCN", 20, 0.7, 0.72)
+    blocks = lengths.view(Found.of("figure4", runs, None))
+    by_length, averages = (block for block in blocks if isinstance(block, Table))
+    assert ("SGC (2)", "not run", "90.00 (1)", "10.00 (1)") in by_length.rows
+    found = {first: others for first, *others in averages.rows}
+    # pairs: 80 − 35 and 81 − 38
+    assert found["MLP"][:3] == ["10, 20", "36.50 ± 2.12", "80.50 ± 0.71"]
+    assert found["MLP"][3].startswith("+44.00 [+31.29, +56.71]")
+    assert found["SGC (2)"] == ["20", "90.00", "70.00", "-20.00 (1)"]
+    assert found["IGNN*"] == ["none", "", "", ""]
+    assert found["LI-GCN"] == ["10, 20", "80.50 ± 0.71", "80.50 ± 0.71", ""]
+    assert texts(blocks) == [
+        "LI-GCN, averaged over the lengths that both have: above MLP; below SGC (2) (one seed); "
+        "nothing in common with IGNN*."
+    ]

@@ -33,6 +33,8 @@ _PLACES = {
 }
 """Each method has its colour and mark, whichever others are drawn; no two of one figure share them."""
 DASHES: tuple[object, ...] = ("-", (0, (4, 2)), (0, (1, 1.5)))
+FILLS = ("full", "none", "left")
+"""Lines and marks of a method's variants."""
 
 Series = Mapping[float, Sequence[float]]
 """Values of several runs by the place on the x axis."""
@@ -71,18 +73,24 @@ def contraction(panels: Mapping[str, Mapping[str, Series]]) -> Figure:
     return figure
 
 
-def lengths(lines: Mapping[str, Series]) -> Figure:
+def lengths(panels: Mapping[str, Mapping[str, Series]]) -> Figure:
     """Test score against the length of the chains; variants of a method share its colour."""
-    figure = Figure(figsize=(8.5, 6), layout="constrained")
-    axes = figure.add_subplot()
-    families = list(dict.fromkeys(family(row) for row in lines))
-    variants: dict[str, int] = {}
-    for row, series in lines.items():
-        own = family(row)
-        _line(axes, series, row, families.index(own), DASHES[variants.setdefault(own, 0) % len(DASHES)])
-        variants[own] += 1
-    axes.set(xlabel="length of the chains (nodes)", ylabel="test F1-micro (%), mean ± std", ylim=(0, 102))
-    _legend_below(figure, axes)
+    figure = Figure(figsize=(5.8 * len(panels), 6.2), layout="constrained")
+    places = sorted({place for lines in panels.values() for series in lines.values() for place in series})
+    for axes, (title, lines) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
+        variants: dict[str, int] = {}
+        for row, series in lines.items():
+            number = variants.setdefault(family(row), 0)
+            variants[family(row)] += 1
+            colour, mark = style(row)
+            # a line is broken where a length was not run
+            means = [mean(series[place]) if place in series else math.nan for place in places]
+            look: Any = {"color": colour, "marker": mark, "fillstyle": FILLS[number % len(FILLS)]}
+            look |= {"linestyle": DASHES[number % len(DASHES)], "linewidth": 2.4 if row == OURS else 1.2}
+            axes.plot(places, means, label=row, markersize=6, **look)
+        axes.set(title=title, xlabel="length of the chains (nodes)", ylabel="mean test F1-micro (%)", ylim=(0, 102))
+        # below its own panel: the legend names only what the panel has
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, frameon=False)
     return figure
 
 

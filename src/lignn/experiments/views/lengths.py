@@ -1,8 +1,9 @@
-"""The paper's Figure 4: scores against the length of chains."""
+"""The paper's Figure 4: scores against the length of chains, and LI-GCN against each other row."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import mean
 
 from lignn.experiments import figures
@@ -10,41 +11,111 @@ from lignn.experiments.found import NOT_RUN, Found
 from lignn.experiments.page import Block, Picture, Table
 from lignn.experiments.summary import Difference, mean_and_deviation, paired, scores
 
+OURS = "LI-GCN"
+END_TO_END = ("backbone", "ignn", "eignn")
+"""Methods that take no labels as input."""
+
+Cell = dict[Hashable, float]
+"""Scores by split and seed."""
+
+
+@dataclass(frozen=True)
+class Against:
+    """A row and LI-GCN over the lengths and seeds that both have.
+
+    Attributes:
+        lengths: those lengths.
+        row, ours: averages over them of each seed that has them all.
+    """
+
+    lengths: list[int]
+    row: dict[Hashable, float]
+    ours: dict[Hashable, float]
+
+    @classmethod
+    def of(cls, row: Mapping[int, Cell], ours: Mapping[int, Cell]) -> Against:
+        """From scores by length."""
+        lengths = [length for length in row if set(row[length]) & set(ours.get(length, {}))]
+        keys = [key for key in row[lengths[0]] if _everywhere(key, lengths, row, ours)] if lengths else []
+        averages = ({key: mean(one[length][key] for length in lengths) for key in keys} for one in (row, ours))
+        return cls(lengths, *averages)
+
+    @property
+    def gain(self) -> Difference | None:
+        """LI-GCN minus the row."""
+        return paired(self.ours, self.row)
+
+
+def _everywhere(key: Hashable, lengths: Sequence[int], *rows: Mapping[int, Cell]) -> bool:
+    return all(key in row[length] for row in rows for length in lengths)
+
 
 def view(found: Found) -> list[Block]:
-    """The paper's Figure 4: scores against length, averages over lengths, and LI-GCN against each other method."""
-    cells = scores(found.records)
-    datasets = [dataset for dataset in found.datasets if any(cell[1] == dataset for cell in cells)]
-    lines: dict[str, figures.Series] = {}
+    """Scores drawn and listed, averages over common lengths, and whom LI-GCN is above."""
+    by_cell = scores(found.records)
+    cells: dict[str, dict[int, Cell]] = {}
     for row in found.rows:
-        series: figures.Series = {_length(d): list(cells[row, d].values()) for d in datasets if (row, d) in cells}
-        if series:
-            lines[row] = series
-    if not lines:
+        own = {_length(dataset): by_cell[row, dataset] for dataset in found.datasets if (row, dataset) in by_cell}
+        if own:
+            cells[row] = own
+    if not cells:
         return [NOT_RUN]
-    header = ("", *(str(_length(dataset)) for dataset in datasets), "average", "LI-GCN − this")
-    averages = {row: _average_by_seed(cells, row, datasets) for row in lines}
-    rows = []
-    for row in lines:
-        own = (mean_and_deviation(cells[row, d].values()) if (row, d) in cells else NOT_RUN for d in datasets)
-        average = mean_and_deviation(averages[row].values()) if averages[row] else ""
-        gain: Difference | None = None if row == "LI-GCN" else paired(averages.get("LI-GCN", {}), averages[row])
-        rows.append((row, *own, average, "" if gain is None else f"{gain} ({gain.count})"))
-    caption = (
-        "Test F1-micro (%) by length: mean ± standard deviation; average over these lengths by seed; "
-        "paired difference [95 % interval], t-test (pairs)"
-    )
-    picture = Picture(found.study, "Test F1-micro against the length of the chains", figures.lengths(lines))
-    return [picture, Table(caption, header, rows)]
+    against = {row: Against.of(own, cells.get(OURS, {})) for row, own in cells.items()}
+    inputs = {record["row"]: record["method"] not in END_TO_END for record in found.good}
+    drawn: dict[str, dict[str, figures.Series]] = {
+        title: {row: {n: list(v.values()) for n, v in own.items()} for row, own in cells.items() if keep(row)}
+        for title, keep in (
+            ("end-to-end methods, and LI-GCN", lambda row: not inputs[row] or row == OURS),
+            ("methods that input labels", lambda row: inputs[row]),
+        )
+    }
+    caption = "Test F1-micro against the length of the chains, mean over seeds"
+    picture = Picture(found.study, caption, figures.lengths({title: rows for title, rows in drawn.items() if rows}))
+    return [*_verdict(against), picture, _scores(found, cells), _averages(found, against)]
 
 
 def _length(dataset: str) -> int:
     return int(dataset.rpartition("-")[2])
 
 
-def _average_by_seed(
-    cells: dict[tuple[str, str], dict[Hashable, float]], row: str, datasets: Sequence[str]
-) -> dict[Hashable, float]:
-    """The mean over all lengths of each seed that has them all."""
-    whole = [cells.get((row, dataset), {}) for dataset in datasets]
-    return {key: mean(values[key] for values in whole) for key in whole[0] if all(key in values for values in whole)}
+def _verdict(against: Mapping[str, Against]) -> list[Block]:
+    gains = {row: own.gain for row, own in against.items() if row != OURS}
+    groups: dict[str, list[str]] = {}
+    for row, gain in gains.items():
+        if gain is None:
+            groups.setdefault("nothing in common with", []).append(row)
+            continue
+        low, high = (gain.mean, gain.mean) if gain.low is None or gain.high is None else (gain.low, gain.high)
+        group = "above" if low > 0 else "below" if high < 0 else "undecided (0 is in the interval) against"
+        groups.setdefault(group, []).append(row if gain.count > 1 else f"{row} (one seed)")
+    if not groups:
+        return []
+    said = "; ".join(f"{group} {', '.join(rows)}" for group, rows in groups.items())
+    return [f"{OURS}, averaged over the lengths that both have: {said}."]
+
+
+def _scores(found: Found, cells: Mapping[str, Mapping[int, Cell]]) -> Table:
+    lengths = sorted({length for own in cells.values() for length in own})
+    rows = [
+        (row, *(f"{mean_and_deviation(own[n].values())} ({len(own[n])})" if n in own else NOT_RUN for n in lengths))
+        for row, own in cells.items()
+    ]
+    rows += [(row, *(NOT_RUN for _ in lengths)) for row in found.rows if row not in cells]
+    caption = "Test F1-micro (%) by length: mean ± standard deviation (seeds)"
+    return Table(caption, ("", *map(str, lengths)), rows)
+
+
+def _averages(found: Found, against: Mapping[str, Against]) -> Table:
+    planned = {_length(dataset) for dataset in found.datasets}
+    rows = []
+    for row, own in against.items():
+        lengths = "all" if set(own.lengths) == planned else ", ".join(map(str, own.lengths))
+        values = (mean_and_deviation(one.values()) if one else "" for one in (own.row, own.ours))
+        gain = "" if row == OURS or own.gain is None else f"{own.gain} ({own.gain.count})"
+        rows.append((row, lengths or "none", *values, gain))
+    caption = (
+        "Average test F1-micro (%) over the lengths and seeds that a row has in common with LI-GCN: mean ± standard "
+        "deviation over seeds; paired difference [95 % interval], t-test (seeds). All runs of a length share one "
+        "split, so that intervals are over the seeds of the weights only"
+    )
+    return Table(caption, ("", "lengths", "this row", OURS, f"{OURS} − this row"), rows)
