@@ -32,3 +32,14 @@ def test_claims_and_chance():
     assert published.claim("table2") is None
     assert published.chance("weekday") == round(100 / 7, 2)
     assert "Deep Equilibrium" in published.citation()
+
+
+def test_rows_of_another_reading_stand_beside_the_published_row():
+    others = {row: published.reading_of(row) for row in study.load("table2").rows()}
+    assert {row: of for row, of in others.items() if of != row} == {
+        "L-GCN (α input)": "L-GCN",
+        "L-SotA (α input)": "L-SotA",
+        "GCN + C&S (accumulating)": "GCN + C&S",
+        "SotA + C&S (accumulating)": "SotA + C&S",
+    }
+    assert [name for name in study.names() if published.has_accuracy(name)] == ["table2"]

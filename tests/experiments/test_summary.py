@@ -22,6 +22,18 @@ def test_differences_without_spread():
     assert str(summary.paired({0: 1.5, 1: 2.5}, {0: 1.0, 1: 2.0})) == "+0.50 [+0.50, +0.50]"
 
 
+def test_what_an_interval_decides():
+    def of(*values: float) -> summary.Difference:
+        found = summary.paired(dict(enumerate(values)), dict.fromkeys(range(len(values)), 0.0))
+        assert found is not None
+        return found
+
+    assert [of(*values).sign for values in ((1, 2, 2), (-1, -2, -2), (-1, 1, 0), (1,))] == [1, -1, 0, None]
+    assert of(1, 2, 2).excludes(0.2)
+    assert not of(1, 2, 2).excludes(0.3)
+    assert not of(1).excludes(5.0)
+
+
 def test_mean_and_sample_deviation():
     assert summary.mean_and_deviation([40.0, 42.0, 44.0]) == "42.00 ± 2.00"
     assert summary.mean_and_deviation([40.0]) == "40.00"

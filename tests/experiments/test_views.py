@@ -2,9 +2,10 @@
 
 import pytest
 
+from lignn.experiments import study
 from lignn.experiments.found import Found
 from lignn.experiments.page import Table
-from lignn.experiments.views import contraction, curves, lengths
+from lignn.experiments.views import accuracy, changes, contraction, curves, lengths
 from tests.experiments import tiny
 
 
@@ -134,3 +135,54 @@ def test_lengths_are_averaged_where_both_have_them():
         "LI-GCN, averaged over the lengths that both have: above MLP; below SGC (2) (one seed); "
         "nothing in common with IGNN*."
     ]
+
+
+def test_what_changes_gain_and_cost():
+    def timed(row: str, seed: int, score: float, seconds: float, epochs: int) -> dict:
+        against = None if row == "LI-GCN" else "LI-GCN"
+        return tiny.record(row, seed, score, against=against, processor_seconds=seconds, epochs=epochs)
+
+    runs = [timed("LI-GCN", seed, 0.4, 2.0, 100) for seed in range(3)]
+    # the first run has loaded the dataset; the last has no partner
+    runs += [timed("Anderson", 0, 0.41, 20.0, 100), timed("Anderson", 1, 0.42, 4.0, 100)]
+    runs += [timed("Anderson", 2, 0.42, 3.0, 50), timed("Anderson", 3, 0.9, 99.0, 100)]
+    old = timed("LaE", 0, 0.4, 1.0, 100)
+    del old["processor_seconds"]
+    blocks = changes.view(Found.of("ablation", [*runs, old], None))
+    found = cells(blocks)
+    assert texts(blocks) == [
+        "Differences on chameleon, by their interval: above 0: Anderson (+1.67); below 0: no row; "
+        "none, a single pair: LaE (+0.00)."
+    ]
+    assert found["LI-GCN"] == ["chameleon", "3", "40.00 ± 0.00", "", "2.0", "0.020", "", ""]
+    assert found["Anderson"][:2] == ["chameleon", "4"]
+    assert found["Anderson"][3] == "+1.67 [+0.23, +3.10], p 0.038 (3)\nover LI-GCN"
+    assert found["Anderson"][6:] == ["2.00", "3.00"]
+    assert found["LaE"] == ["chameleon", "1", "40.00", "+0.00 (1)\nover LI-GCN", "", "", "", ""]
+
+
+def test_a_study_says_which_rows_were_not_run():
+    runs = [tiny.planned("findings", "GCN", 0, 0.9, "coauthor_physics")]
+    found = Found.of("findings", runs, study.load("findings"), {"chameleon"})
+    said = texts(changes.view(found))[0]
+    assert said.startswith(
+        "Not run: chameleon: all 4 rows (not run: data not available here); coauthor_physics: LI-GCN,"
+    )
+
+
+def test_published_gains_are_judged_by_the_interval():
+    def runs(row: str, *scores: float) -> list[dict]:
+        return [tiny.record(row, seed, score) for seed, score in enumerate(scores)]
+
+    records = runs("GCN", 0.40, 0.42, 0.44) + runs("LI-GCN", 0.40, 0.421, 0.439) + runs("L-GCN", 0.43, 0.45, 0.48)
+    records += runs("GCN + C&S", 0.5, 0.3, 0.44) + runs("L-GCN (α input)", 0.40, 0.421, 0.439)
+    blocks = accuracy.view(Found.of("table2", records, None))
+    # of another reading: beside the number of the published row, and in no list
+    assert cells(blocks)["L-GCN (α input)"] == ["42.00 ± 1.95 (3)\npaper's L-GCN: 42.46 ± 3.90"]
+    gains = next(block for block in blocks if isinstance(block, Table) and block.caption.startswith("Gains")).rows
+    assert gains[0] == ("LI-GCN − GCN", "+0.00 [-0.25, +0.25], p 1.000 (3) ‡\npaper +2.90")
+    assert gains[3][1].endswith("‡\npaper's L-GCN: +3.18")
+    shown, missed, left_open = texts(blocks)
+    assert shown.endswith("(the interval lies above 0): L-GCN on chameleon (+3.33, paper +3.18).")
+    assert missed.endswith("which reaches 0): LI-GCN on chameleon (+0.00, paper +2.90).")
+    assert left_open.endswith("the paper's gain): GCN + C&S on chameleon (-0.67, paper +1.76).")

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
+
+from lignn.experiments.summary import Difference
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -159,6 +162,53 @@ def accuracy(
         spare.set_visible(False)
     _legend_below(figure, *figure.axes[: len(cells)])
     return figure
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A row's paired difference to its base, with the paper's where it has one."""
+
+    row: str
+    base: str
+    difference: Difference
+    paper: float | None = None
+
+
+def differences(panels: Mapping[str, Sequence[Bar]]) -> Figure:
+    """A panel for each dataset, with its own rows: mean and 95 % interval of paired differences."""
+    bases = {bar.base for bars in panels.values() for bar in bars}
+    common = f"difference to {next(iter(bases))}" if len(bases) == 1 else "paired difference"
+    break_ = "\n" if max(len(bar.row + bar.base) for bars in panels.values() for bar in bars) > 30 else " "
+    labels = {
+        dataset: [bar.row if len(bases) == 1 else f"{bar.row}{break_}− {bar.base}" for bar in bars]
+        for dataset, bars in panels.items()
+    }
+    heights = [0.2 + sum(0.28 + 0.14 * label.count("\n") for label in labels[dataset]) for dataset in panels]
+    figure = Figure(figsize=(7.5, sum(heights) + 0.9 * len(panels) + 0.5), layout="constrained")
+    axes = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights)[:, 0]
+    for own, (dataset, bars) in zip(axes, panels.items(), strict=True):
+        own.axvline(0, color="grey", linewidth=0.8, linestyle="--")
+        for place, bar in enumerate(bars):
+            _bar(own, place, bar)
+        own.set_yticks(range(len(bars)), labels[dataset], fontsize=9)
+        own.set_ylim(len(bars) - 0.5, -0.5)
+        own.set(title=dataset, xlabel=f"{common} in test F1-micro (points)")
+        own.grid(axis="x", linewidth=0.4)
+    _legend_below(figure, *axes)
+    return figure
+
+
+def _bar(axes: Axes, place: float, bar: Bar) -> None:
+    centre, low, high = bar.difference.mean, bar.difference.low, bar.difference.high
+    if bar.paper is not None:
+        axes.plot(bar.paper, place + 0.15, "s", color=COLOURS[1], label="paper")
+        place -= 0.15
+    # the interval of two pairs is so wide that nothing else could be read
+    if bar.difference.count < 3 or low is None or high is None:
+        axes.plot(centre, place, "o", color=COLOURS[0], fillstyle="none", label="here, one or two pairs")
+    else:
+        spread = [[centre - low], [high - centre]]
+        axes.errorbar(centre, place, xerr=spread, fmt="o", color=COLOURS[0], capsize=2, label="here, 95 % interval")
 
 
 def family(row: str) -> str:

@@ -8,10 +8,10 @@ from lignn.experiments import published, search
 from lignn.experiments.found import Found
 from lignn.experiments.page import Block, Section, Table
 from lignn.experiments.records import FAILED
-from lignn.experiments.views import accuracy, contraction, curves, lengths, transitions
+from lignn.experiments.views import accuracy, changes, contraction, curves, lengths, transitions
 
 VIEWS: dict[str, Callable[[Found], list[Block]]] = {
-    "accuracy": accuracy.view,
+    "accuracy": lambda found: (accuracy if published.has_accuracy(found.study) else changes).view(found),
     "transitions": transitions.view,
     "contraction": contraction.view,
     "curves": curves.view,

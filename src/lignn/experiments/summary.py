@@ -30,6 +30,17 @@ class Difference:
     p: float | None
     count: int
 
+    @property
+    def sign(self) -> int | None:
+        """1 or -1 where the interval lies above or below 0, 0 where it has it; None for a single pair."""
+        if self.low is None or self.high is None:
+            return None
+        return 1 if self.low > 0 else -1 if self.high < 0 else 0
+
+    def excludes(self, value: float) -> bool:
+        """Whether `value` lies outside the interval."""
+        return self.low is not None and self.high is not None and not self.low <= value <= self.high
+
     def __str__(self) -> str:
         interval = "" if self.low is None else f" [{self.low:+.2f}, {self.high:+.2f}]"
         test = "" if self.p is None else f", p {self.p:.3f}" if self.p >= 0.001 else ", p < 0.001"

@@ -1,4 +1,4 @@
-"""Scores beside the published ones, paired gains, and what they cost."""
+"""Scores beside the published ones, paired gains beside the published gains, and what the runs cost."""
 
 from __future__ import annotations
 
@@ -8,33 +8,52 @@ from statistics import mean
 from lignn.experiments import figures, published
 from lignn.experiments.found import Found
 from lignn.experiments.page import Block, Picture, Table
-from lignn.experiments.summary import mean_and_deviation, paired, scores
+from lignn.experiments.summary import Difference, mean_and_deviation, paired, scores
+
+Cells = dict[tuple[str, str], dict[Hashable, float]]
+"""Scores by row and dataset, there by split and seed."""
 
 
 def view(found: Found) -> list[Block]:
-    """Scores beside the published ones, paired gains, and what they cost."""
+    """Tables and pictures of scores and gains; which published gains the records show."""
     cells = scores(found.records)
     panels = {}
     for dataset in found.datasets:
         panel = {row: list(cells.get((row, dataset), {}).values()) for row in found.rows}
         if any(panel.values()):
-            known = {row: published.accuracy(found.study, row, dataset) for row in found.rows}
-            panels[dataset] = {row: (panel[row], known[row]) for row in found.rows if panel[row] or known[row]}
-    blocks: list[Block] = [_score_table(found, cells), _gain_table(found, cells), _cost_table(found)]
+            rows = [row for row in found.rows if panel[row] or published.reading_of(row) == row]
+            known = {row: (panel[row], _paper(found, row, dataset)) for row in rows}
+            panels[dataset] = {row: both for row, both in known.items() if any(both)}
+    blocks: list[Block] = [_score_table(found, cells)]
     if panels:
         drawn = [row for row in found.rows if any(row in panel for panel in panels.values())]
-        caption = "Test F1-micro, mean and standard deviation over runs, beside the paper's where it has one"
-        blocks.insert(1, Picture(found.study, caption, figures.accuracy(drawn, panels)))
-    return blocks
+        caption = "Test F1-micro, mean and standard deviation over runs, beside the paper's"
+        blocks.append(Picture(found.study, caption, figures.accuracy(drawn, panels)))
+    gains = _gains(found, cells)
+    blocks += [*_verdicts(gains), _gain_table(found, gains)]
+    if shown := _drawn(found, gains):
+        caption = "Paired gains over the backbone, mean and 95 % interval, beside the paper's gain"
+        blocks.append(Picture(f"{found.study}_gains", caption, figures.differences(shown)))
+    return [*blocks, _cost_table(found)]
 
 
-def _score_table(found: Found, cells: dict[tuple[str, str], dict[Hashable, float]]) -> Table:
+def _paper(found: Found, row: str, dataset: str) -> tuple[float, float] | None:
+    return published.accuracy(found.study, published.reading_of(row), dataset)
+
+
+def _whose(row: str) -> str:
+    """A row that reads a published method in another way stands beside that method's number."""
+    return "paper" if published.reading_of(row) == row else f"paper's {published.reading_of(row)}:"
+
+
+def _score_table(found: Found, cells: Cells) -> Table:
     def cell(row: str, dataset: str) -> str:
         values = cells.get((row, dataset))
-        known = published.accuracy(found.study, row, dataset)
-        paper = "" if known is None else f"\npaper {known[0]:.2f} ± {known[1]:.2f}"
+        absence = found.absence(row, dataset)
+        known = _paper(found, row, dataset) if values or absence else None
+        paper = "" if known is None else f"\n{_whose(row)} {known[0]:.2f} ± {known[1]:.2f}"
         if not values:
-            return found.absence(row, dataset) + paper
+            return absence + paper
         outside = known is not None and abs(mean(values.values()) - known[0]) > known[1]
         return f"{mean_and_deviation(values.values())} ({len(values)}){' †' if outside else ''}{paper}"
 
@@ -46,23 +65,71 @@ def _score_table(found: Found, cells: dict[tuple[str, str], dict[Hashable, float
     return Table(caption, ("", *found.datasets), rows)
 
 
-def _gain_table(found: Found, cells: dict[tuple[str, str], dict[Hashable, float]]) -> Table:
-    bases = {record["row"]: record["against"] for record in found.records if record.get("against")}
+Gains = dict[tuple[str, str], tuple[str, Difference | None, float | None]]
+"""By row and dataset: over which row, the paired gain, and the paper's."""
 
+
+def _gains(found: Found, cells: Cells) -> Gains:
+    bases = {record["row"]: record["against"] for record in found.records if record.get("against")}
+    gains: Gains = {}
+    for row, base in ((row, bases[row]) for row in found.rows if row in bases):
+        for dataset in found.datasets:
+            ours, theirs = (_paper(found, name, dataset) for name in (row, base))
+            gain = paired(cells.get((row, dataset), {}), cells.get((base, dataset), {}))
+            paper = None if ours is None or theirs is None else ours[0] - theirs[0]
+            if gain is not None or found.absence(row, dataset):
+                gains[row, dataset] = (base, gain, paper)
+    return gains
+
+
+def _gain_table(found: Found, gains: Gains) -> Table:
     def cell(row: str, dataset: str) -> str:
-        gain = paired(cells.get((row, dataset), {}), cells.get((bases[row], dataset), {}))
-        ours, base = (published.accuracy(found.study, name, dataset) for name in (row, bases[row]))
-        lines = [] if gain is None else [f"{gain} ({gain.count})"]
-        lines += [] if ours is None or base is None else [f"paper {ours[0] - base[0]:+.2f}"]
+        _, gain, paper = gains.get((row, dataset), ("", None, None))
+        outside = gain is not None and paper is not None and gain.excludes(paper)
+        lines = [] if gain is None else [f"{gain} ({gain.count}){' ‡' if outside else ''}"]
+        lines += [] if paper is None else [f"{_whose(row)} {paper:+.2f}"]
         return "\n".join(lines)
 
+    bases = {row: base for (row, _), (base, _, _) in gains.items()}
     rows = [
         (f"{row} − {bases[row]}", *(cell(row, dataset) for dataset in found.datasets))
         for row in found.rows
         if row in bases
     ]
-    caption = "Gains in points of F1-micro over the same splits and seeds: mean [95 % interval], paired t-test (pairs)"
+    caption = (
+        "Gains in points of F1-micro over the same splits and seeds: mean [95 % interval], paired t-test (pairs). "
+        "‡: the paper's gain lies outside the interval"
+    )
     return Table(caption, ("", *found.datasets), rows)
+
+
+def _verdicts(gains: Gains) -> list[Block]:
+    """Which of the published gains the records show; rows of another reading are not the paper's."""
+    groups: dict[str, list[str]] = {
+        "Published gains that these records show (the interval lies above 0)": [],
+        "Published gains that these records do not show (the paper's lies above the interval, which reaches 0)": [],
+        "Published gains that these records leave open (the interval has both 0 and the paper's gain)": [],
+    }
+    shown, missed, left_open = groups.values()
+    for (row, dataset), (_, gain, paper) in gains.items():
+        if gain is None or gain.low is None or gain.high is None or paper is None or paper <= 0:
+            continue
+        if published.reading_of(row) == row:
+            group = shown if gain.low > 0 else missed if gain.high < paper else left_open
+            group.append(f"{row} on {dataset} ({gain.mean:+.2f}, paper {paper:+.2f})")
+    return [f"{title}: {', '.join(cells)}." for title, cells in groups.items() if cells]
+
+
+def _drawn(found: Found, gains: Gains) -> dict[str, list[figures.Bar]]:
+    panels = {
+        dataset: [
+            figures.Bar(row, base, gain, paper)
+            for (row, there), (base, gain, paper) in gains.items()
+            if there == dataset and gain is not None
+        ]
+        for dataset in found.datasets
+    }
+    return {dataset: bars for dataset, bars in panels.items() if bars}
 
 
 def _cost_table(found: Found) -> Table:
@@ -75,5 +142,6 @@ def _cost_table(found: Found) -> Table:
         epochs = f"{mean(record['epochs'] for record in own):.0f} epochs"
         return f"{mean(seconds):.1f} s\n{epochs}" if seconds else epochs
 
-    rows = [(row, *(cell(row, dataset) for dataset in found.datasets)) for row in found.rows]
+    there = {record["row"] for record in found.good}
+    rows = [(row, *(cell(row, dataset) for dataset in found.datasets)) for row in found.rows if row in there]
     return Table("Mean epochs of a run, and its processor time where it was recorded", ("", *found.datasets), rows)

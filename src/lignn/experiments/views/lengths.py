@@ -85,8 +85,8 @@ def _verdict(against: Mapping[str, Against]) -> list[Block]:
         if gain is None:
             groups.setdefault("nothing in common with", []).append(row)
             continue
-        low, high = (gain.mean, gain.mean) if gain.low is None or gain.high is None else (gain.low, gain.high)
-        group = "above" if low > 0 else "below" if high < 0 else "undecided (0 is in the interval) against"
+        side = gain.mean if gain.sign is None else gain.sign
+        group = "above" if side > 0 else "below" if side < 0 else "undecided (0 is in the interval) against"
         groups.setdefault(group, []).append(row if gain.count > 1 else f"{row} (one seed)")
     if not groups:
         return []
