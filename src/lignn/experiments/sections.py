@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lignn.experiments import published, search
+from lignn.experiments import published
 from lignn.experiments.found import Found
 from lignn.experiments.page import Block, Section, Table
 from lignn.experiments.records import FAILED
-from lignn.experiments.views import accuracy, changes, contraction, curves, lengths, transitions
+from lignn.experiments.views import accuracy, changes, contraction, curves, lengths, search, transitions
 
 VIEWS: dict[str, Callable[[Found], list[Block]]] = {
     "accuracy": lambda found: (accuracy if published.has_accuracy(found.study) else changes).view(found),
@@ -16,7 +16,7 @@ VIEWS: dict[str, Callable[[Found], list[Block]]] = {
     "contraction": contraction.view,
     "curves": curves.view,
     "lengths": lengths.view,
-    "search": lambda found: search.view(found.study, found.good, found.rows, found.datasets),
+    "search": search.view,
 }
 
 
