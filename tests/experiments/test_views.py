@@ -5,7 +5,7 @@ import pytest
 from lignn.experiments import study
 from lignn.experiments.found import Found
 from lignn.experiments.page import Table
-from lignn.experiments.views import accuracy, changes, contraction, curves, lengths
+from lignn.experiments.views import accuracy, changes, contraction, curves, lengths, transitions
 from tests.experiments import tiny
 
 
@@ -186,3 +186,15 @@ def test_published_gains_are_judged_by_the_interval():
     assert shown.endswith("(the interval lies above 0): L-GCN on chameleon (+3.33, paper +3.18).")
     assert missed.endswith("which reaches 0): LI-GCN on chameleon (+0.00, paper +2.90).")
     assert left_open.endswith("the paper's gain): GCN + C&S on chameleon (-0.67, paper +1.76).")
+
+
+def test_classes_have_their_names_where_these_are_short():
+    matrix = [[0.9, 0.1], [0.4, 0.6]]
+    runs = [
+        tiny.record("label transitions", 0, 0.0, dataset=dataset, transitions=matrix, class_names=names)
+        for dataset, names in {"a": None, "b": ["AI", "Agents"], "c": ["AI", "Reinforcement_Learning"]}.items()
+    ]
+    picture, table = transitions.view(Found.of("figure1", runs, None))
+    assert [row[-1] for row in table.rows] == ["0, 1", "AI, Agents", "0 AI, 1 Reinforcement_Learning"]
+    ticks = [[tick.get_text() for tick in axes.get_yticklabels()] for axes in picture.figure.axes[:3]]
+    assert ticks == [["0", "1"], ["AI", "Agents"], ["0", "1"]]

@@ -43,19 +43,21 @@ Series = Mapping[float, Sequence[float]]
 """Values of several runs by the place on the x axis."""
 
 
-def transitions(matrices: Mapping[str, Sequence[Sequence[float]]]) -> Figure:
-    """One matrix of shades a dataset, shares in percent."""
-    figure = Figure(figsize=(2.6 * len(matrices) + 0.8, 3.1), layout="constrained")
+def transitions(matrices: Mapping[str, tuple[Sequence[Sequence[float]], Sequence[str]]]) -> Figure:
+    """One matrix of shades a dataset with the names of its classes, shares in percent."""
+    figure = Figure(figsize=(2.8 * len(matrices) + 0.8, 3.4), layout="constrained")
     panels = figure.subplots(1, len(matrices), squeeze=False)[0]
-    for axes, (dataset, matrix) in zip(panels, matrices.items(), strict=True):
+    for axes, (dataset, (matrix, names)) in zip(panels, matrices.items(), strict=True):
         # one hue from light to dark is read by its lightness, also without colour vision
         image = axes.imshow([[100 * share for share in row] for row in matrix], cmap="Blues", vmin=0, vmax=100)
         for i, row in enumerate(matrix):
             for j, share in enumerate(row):
                 colour = "white" if share > 0.5 else "black"
                 axes.text(j, i, f"{100 * share:.0f}", ha="center", va="center", color=colour, fontsize=7)
-        axes.set_xticks(range(len(matrix)))
-        axes.set_yticks(range(len(matrix)))
+        long = max(map(len, names)) > 3
+        tilt: Any = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if long else {}
+        axes.set_xticks(range(len(matrix)), names, **tilt)
+        axes.set_yticks(range(len(matrix)), names)
         axes.set_title(dataset)
         axes.set_xlabel("label j at the target")
     panels[0].set_ylabel("label i at the source")

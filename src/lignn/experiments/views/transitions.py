@@ -8,17 +8,27 @@ from lignn.experiments import figures
 from lignn.experiments.found import NOT_RUN, Found
 from lignn.experiments.page import Block, Picture, Table
 
+LONGEST = 9
+"""Letters of a class name that is written at the axes; where one is longer, classes are numbered."""
+
 
 def view(found: Found) -> list[Block]:
     """Matrices of shades, and how many edges stay within a class."""
-    matrices = {record["dataset"]: record["transitions"] for record in found.good}
-    matrices = {dataset: matrices[dataset] for dataset in found.datasets if dataset in matrices}
-    if not matrices:
+    there = {record["dataset"]: record for record in found.good}
+    records = {dataset: there[dataset] for dataset in found.datasets if dataset in there}
+    if not records:
         return [NOT_RUN]
-    diagonals = {dataset: [100 * row[i] for i, row in enumerate(matrix)] for dataset, matrix in matrices.items()}
-    rows = [(d, f"{min(values):.1f}", f"{mean(values):.1f}", f"{max(values):.1f}") for d, values in diagonals.items()]
-    caption = "P(label j | label i, edge) in percent"
+    matrices, rows = {}, []
+    for dataset, record in records.items():
+        matrix = record["transitions"]
+        names = record.get("class_names") or [str(number) for number in range(len(matrix))]
+        short = max(map(len, names)) <= LONGEST
+        matrices[dataset] = (matrix, names if short else [str(number) for number in range(len(matrix))])
+        own = [100 * row[i] for i, row in enumerate(matrix)]
+        numbered = ", ".join(names if short else (f"{i} {name}" for i, name in enumerate(names)))
+        rows.append((dataset, f"{min(own):.1f}", f"{mean(own):.1f}", f"{max(own):.1f}", numbered))
+    header = ("", "least", "mean", "most", "classes, as on the axes")
     return [
-        Picture(found.study, caption, figures.transitions(matrices)),
-        Table("Share of edges to the own label over classes (%)", ("", "least", "mean", "most"), rows),
+        Picture(found.study, "P(label j | label i, edge) in percent", figures.transitions(matrices)),
+        Table("Share of edges to the own label over classes (%)", header, rows),
     ]
