@@ -15,7 +15,7 @@ from lignn.experiments.records import FAILED, OK, UNAVAILABLE, Record
 def report(folder: Path, out: Path | None = None) -> list[Path]:
     """Write Markdown, HTML and pictures for all records in `folder` (to `out`, default there); the files."""
     there = {file.stem: records.read(file) for file in sorted(folder.glob("*.jsonl"))}
-    there = {name: own for name, own in there.items() if own and "study" in own[0]}
+    there = {name: own for name, own in there.items() if own and all(map(_of_a_study, own))}
     if not there:
         raise InputError(f"{folder}: there are no records of a study (*.jsonl); `lignn reproduce` writes them")
     absent = unavailable([record for own in there.values() for record in own])
@@ -29,6 +29,11 @@ def report(folder: Path, out: Path | None = None) -> list[Path]:
         if own.records:
             parts.append(sections.section(title, view, own))
     return page.write(out or folder, "Reproduction of the paper's experiments", parts)
+
+
+def _of_a_study(record: Record) -> bool:
+    """Other records, such as those of labels added, have reports of their own."""
+    return "row" in record or record.get("status") == UNAVAILABLE
 
 
 def unavailable(everything: Iterable[Record]) -> set[str]:
