@@ -15,13 +15,13 @@ RUNS = [run(0.25, 0, 0.5), run(0.25, 1, 0.6), run(0.75, 0, 0.4), run(0.75, 1, 0.
 def test_the_best_mean_validation_score_chooses():
     found = search.Search.of(RUNS)
     assert found.chosen.settings == {"mask_rate": 0.25, "forward_mask": False}
-    assert (found.planned, found.common) == (2, [(0, 0), (1, 1)])
+    assert (found.planned, found.common) == (2, [0, 1])
 
 
 def test_candidates_are_compared_on_the_splits_that_all_have():
     # on its third split a candidate is far better, but the other has none
     found = search.Search.of([*RUNS, run(0.75, 2, 1.0)])
-    assert found.common == [(0, 0), (1, 1)]
+    assert found.common == [0, 1]
     assert found.chosen.settings["mask_rate"] == 0.25
     assert search.Search.of([RUNS[0], RUNS[3]]).chosen is None
 

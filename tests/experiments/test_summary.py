@@ -41,4 +41,11 @@ def test_mean_and_sample_deviation():
 
 def test_scores_are_percent_of_the_runs_that_succeeded():
     runs = [tiny.record("GCN", 0, 0.4), tiny.record("GCN", 1, 0.5, status="failed"), tiny.record("GCN", 2, 0.6)]
-    assert summary.scores(runs) == {("GCN", "chameleon"): {(0, 0): 40.0, (2, 2): 60.0}}
+    assert summary.scores(runs) == {("GCN", "chameleon"): {0: 40.0, 2: 60.0}}
+
+
+def test_runs_of_one_seed_are_a_pair_however_their_split_is_numbered():
+    # where a dataset has one split, older records number it by the run
+    older, newer = tiny.record("GCN", 1, 0.4, split=1), tiny.record("LI-GCN", 1, 0.5, split=0)
+    cells = summary.scores([older, newer])
+    assert cells["GCN", "chameleon"].keys() == cells["LI-GCN", "chameleon"].keys()

@@ -10,7 +10,7 @@ from typing import TypeVar
 from lignn.experiments.records import OK, Record
 
 Key = TypeVar("Key", bound=Hashable)
-"""What pairs runs, such as split and seed."""
+"""What pairs runs, such as their seed."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,10 @@ def mean_and_deviation(values: Iterable[float]) -> str:
 
 
 def scores(records: Iterable[Record], part: str = "test") -> dict[tuple[str, str], dict[Hashable, float]]:
-    """Scores in percent by row and dataset, and there by split and seed."""
+    """Scores in percent by row and dataset, and there by seed: it is the number of the run, which chooses the split."""
     cells: dict[tuple[str, str], dict[Hashable, float]] = {}
     for record in records:
         if record["status"] == OK and "scores" in record:
             cell = cells.setdefault((record["row"], record["dataset"]), {})
-            cell[record["split"], record["seed"]] = 100 * record["scores"][part]
+            cell[record["seed"]] = 100 * record["scores"][part]
     return cells

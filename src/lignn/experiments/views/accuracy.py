@@ -11,7 +11,7 @@ from lignn.experiments.page import Block, Picture, Table
 from lignn.experiments.summary import Difference, mean_and_deviation, paired, scores
 
 Cells = dict[tuple[str, str], dict[Hashable, float]]
-"""Scores by row and dataset, there by split and seed."""
+"""Scores by row and dataset, there by seed."""
 
 
 def view(found: Found) -> list[Block]:

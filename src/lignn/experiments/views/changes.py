@@ -12,14 +12,14 @@ from lignn.experiments.records import Record
 from lignn.experiments.summary import mean_and_deviation, paired, scores
 
 Runs = dict[Hashable, Record]
-"""Records of one row and dataset by split and seed."""
+"""Records of one row and dataset by seed."""
 
 
 def view(found: Found) -> list[Block]:
     """One table of scores, gains and costs, the gains drawn, and what was not run."""
     runs: dict[tuple[str, str], Runs] = {}
     for record in found.good:
-        runs.setdefault((record["row"], record["dataset"]), {})[record["split"], record["seed"]] = record
+        runs.setdefault((record["row"], record["dataset"]), {})[record["seed"]] = record
     cells = scores(found.records)
     lines = []
     panels: dict[str, list[figures.Bar]] = {}

@@ -22,18 +22,18 @@ class Measured:
     """K̂ of one graph and one solve at the best epoch.
 
     Attributes:
-        values: by run (split and seed), there by β; None where no ratio of steps could be measured.
+        values: by the seed of a run, there by β; None where no ratio of steps could be measured.
     """
 
-    values: dict[tuple[int, int], dict[float, float | None]] = field(default_factory=dict)
+    values: dict[int, dict[float, float | None]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, records: Iterable[Record], solve: str) -> Measured:
         """From the records of one graph."""
-        values: dict[tuple[int, int], dict[float, float | None]] = {}
+        values: dict[int, dict[float, float | None]] = {}
         for record in records:
             measured = record["solves"].get(solve, {}).get("contraction_at_best")
-            run = values.setdefault((record["split"], record["seed"]), {})
+            run = values.setdefault(record["seed"], {})
             run[record["config"]["method"]["mask_rate"]] = measured or None  # a solver without a ratio says 0
         return cls(values)
 

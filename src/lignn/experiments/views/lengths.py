@@ -16,7 +16,7 @@ END_TO_END = ("backbone", "ignn", "eignn")
 """Methods that take no labels as input."""
 
 Cell = dict[Hashable, float]
-"""Scores by split and seed."""
+"""Scores by seed."""
 
 
 @dataclass(frozen=True)

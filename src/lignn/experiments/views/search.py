@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
 from typing import Any
@@ -23,13 +23,13 @@ class Candidate:
 
     Attributes:
         settings: in which the candidates differ, by their short names.
-        runs: by split and seed.
+        runs: by seed, which also says which split.
     """
 
     settings: Settings
-    runs: dict[Hashable, Record]
+    runs: dict[int, Record]
 
-    def validation(self, keys: Iterable[Hashable]) -> float:
+    def validation(self, keys: Iterable[int]) -> float:
         """Mean validation score."""
         return mean(self.runs[key]["scores"]["val"] for key in keys)
 
@@ -41,12 +41,12 @@ class Search:
     Attributes:
         candidates: those with runs.
         planned: how many there should be.
-        common: split and seed of the runs that all candidates have; others are not compared.
+        common: seeds of the runs that all candidates have; others are not compared.
     """
 
     candidates: list[Candidate]
     planned: int
-    common: list[Hashable]
+    common: list[int]
 
     @classmethod
     def of(cls, records: Sequence[Record], planned: Sequence[Mapping[str, Any]] = ()) -> Search:
@@ -58,7 +58,7 @@ class Search:
         groups: dict[str, Candidate] = {}
         for settings, record in zip(points[len(planned) :], records, strict=True):
             candidate = groups.setdefault(json.dumps(settings), Candidate(settings, {}))
-            candidate.runs[record["split"], record["seed"]] = record
+            candidate.runs[record["seed"]] = record
         first, *others = groups.values()
         common = [key for key in first.runs if all(key in other.runs for other in others)]
         return cls([first, *others], len({json.dumps(settings) for settings in points}), common)
