@@ -60,9 +60,17 @@ class Course:
         lost, top, bottom = max(_falls(curve, chance), default=(0.0, None, None), key=lambda fall: fall[0])
         at = curve.index(highest)
         return cls(
-            chosen, record["best_epoch"] + 1, highest, at + 1, min(curve[at:]), mean(curve[-WINDOW:]), len(curve),
-            top, bottom, lost,
-        )  # fmt: skip
+            chosen=chosen,
+            chosen_epoch=record["best_epoch"] + 1,
+            highest=highest,
+            highest_epoch=at + 1,
+            lowest=min(curve[at:]),
+            end=mean(curve[-WINDOW:]),
+            epochs=len(curve),
+            top=top,
+            bottom=bottom,
+            lost=lost,
+        )
 
     def at_chance(self, chance: float) -> bool:
         """Whether the run is no better than a random guess."""
