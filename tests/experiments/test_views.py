@@ -184,8 +184,8 @@ def test_published_gains_are_judged_by_the_interval():
     assert gains[3][1].endswith("‡\npaper's L-GCN: +3.18")
     best, shown, missed, left_open = texts(blocks)
     assert best == (
-        "Of 1 pairs of backbone and graph with runs of all label methods, LI-GNN has the highest mean in 0; "
-        "in the paper in 0 of the same."
+        "Of 1 pairs of backbone and graph, LI-GNN has the highest mean of all label methods, over the runs that "
+        "all have, in 0; in the paper in 0 of the same."
     )
     assert shown.endswith("(the interval lies above 0): L-GCN on chameleon (+3.33, paper +3.18).")
     assert missed.endswith("which reaches 0): LI-GCN on chameleon (+0.00, paper +2.90).")

@@ -109,20 +109,23 @@ def _best(found: Found, cells: Cells, gains: Gains) -> list[Block]:
     for (row, dataset), (base, _, paper) in gains.items():
         if published.reading_of(row) == row and paper is not None:
             groups.setdefault((base, dataset), []).append(row)
-    whole = {
-        (base, dataset): rows
-        for (base, dataset), rows in groups.items()
-        if len(rows) > 1 and all((row, dataset) in cells for row in rows)
-    }
+    here: list[str] = []
+    whole = there = 0
+    for (base, dataset), rows in groups.items():
+        seeds = set.intersection(*(set(cells.get((row, dataset), {})) for row in rows))
+        if len(rows) == 1 or not seeds:
+            continue
+        means = {row: mean(cells[row, dataset][seed] for seed in seeds) for row in rows}
+        theirs = {row: (_paper(found, row, dataset) or (0.0,))[0] for row in rows}
+        whole += 1
+        here += [f"{base} on {dataset}"] if max(means, key=means.__getitem__).startswith("LI-") else []
+        there += max(theirs, key=theirs.__getitem__).startswith("LI-")
     if not whole:
         return []
-    ours = {key: max(rows, key=lambda row: mean(cells[row, key[1]].values())) for key, rows in whole.items()}
-    theirs = {key: max(rows, key=lambda row: (_paper(found, row, key[1]) or (0.0,))[0]) for key, rows in whole.items()}
-    here, there = ([key for key, row in best.items() if row.startswith("LI-")] for best in (ours, theirs))
-    named = f" ({', '.join(f'{base} on {dataset}' for base, dataset in here)})" if here else ""
+    named = f" ({', '.join(here)})" if here else ""
     return [
-        f"Of {len(whole)} pairs of backbone and graph with runs of all label methods, LI-GNN has the highest mean in "
-        f"{len(here)}{named}; in the paper in {len(there)} of the same."
+        f"Of {whole} pairs of backbone and graph, LI-GNN has the highest mean of all label methods, over the runs that "
+        f"all have, in {len(here)}{named}; in the paper in {there} of the same."
     ]
 
 
