@@ -106,7 +106,7 @@ def test_contraction_and_its_rank_correlation():
     assert pubmed[2:4] == ("0", "incomplete (3 of 9 mask rates)")
     assert texts(blocks)[0] == (
         "Forward solve: the mean rank correlation of K̂ with β is negative on 1 of 1 graphs with complete runs, "
-        "and K̂(0.9) < K̂(0.1) on 1. Incomplete: pubmed."
+        "and K̂(0.9) < K̂(0.1) on 1 of 1 where both were measured. Incomplete: pubmed."
     )
     assert "negative on 0 of 1 graphs with complete runs (not on cora)" in texts(blocks)[1]
 

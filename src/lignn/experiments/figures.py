@@ -70,8 +70,10 @@ def contraction(panels: Mapping[str, Mapping[str, Series]]) -> Figure:
     figure = Figure(figsize=(4.6 * len(panels), 4.2), layout="constrained")
     for axes, (solve, lines) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
         for number, (dataset, series) in enumerate(lines.items()):
-            _line(axes, series, dataset, number)
+            # a little beside each other, so that no bar covers another
+            _line(axes, series, dataset, number, 0.008 * (number - (len(lines) - 1) / 2))
         axes.axhline(1, color="grey", linewidth=0.8, linestyle="--")
+        axes.set_xticks(sorted({rate for series in lines.values() for rate in series}))
         axes.set(title=f"{solve} solve", xlabel="mask rate β", ylabel="K̂ at the best epoch (mean ± std)")
         axes.set_ylim(bottom=0)
     _legend_below(figure, figure.axes[0])
@@ -224,12 +226,13 @@ def style(row: str) -> tuple[str, str]:
     return COLOURS[place], MARKS[place]
 
 
-def _line(axes: Axes, series: Series, label: str, number: int, dash: object = "-") -> None:
+def _line(axes: Axes, series: Series, label: str, number: int, shift: float) -> None:
     places = sorted(series)
     means = [mean(series[place]) for place in places]
     spread = [stdev(series[place]) if len(series[place]) > 1 else 0.0 for place in places]
-    style: Any = {"color": COLOURS[number % len(COLOURS)], "marker": MARKS[number % len(MARKS)], "linestyle": dash}
-    axes.errorbar(places, means, spread, label=label, markersize=5, linewidth=1.3, capsize=2, elinewidth=0.7, **style)
+    style: Any = {"color": COLOURS[number % len(COLOURS)], "marker": MARKS[number % len(MARKS)], "label": label}
+    beside = [place + shift for place in places]
+    axes.errorbar(beside, means, spread, markersize=5, linewidth=1.3, capsize=2, elinewidth=0.7, **style)
 
 
 def _legend_below(figure: Figure, *panels: Axes) -> None:

@@ -125,12 +125,14 @@ def _verdict(found: Found, measured: dict[tuple[str, str], Measured], solve: str
     own = {dataset: values for (dataset, there), values in measured.items() if there == solve and values.ranks}
     partial = [dataset for dataset in found.datasets if dataset not in own]
     wrong = [dataset for dataset, values in own.items() if mean(values.ranks) >= 0]
-    higher = [dataset for dataset, values in own.items() if values.fall is None or values.fall.mean >= 0]
-    return (
+    falls = {dataset: values.fall.mean for dataset, values in own.items() if values.fall is not None}
+    higher = [dataset for dataset, fall in falls.items() if fall >= 0]
+    said = [
         f"{solve.capitalize()} solve: the mean rank correlation of K̂ with β is negative on {len(own) - len(wrong)} of "
         f"{len(own)} graphs with complete runs{_but(wrong)}, and K̂({GRID[-1]}) < K̂({GRID[0]}) on "
-        f"{len(own) - len(higher)}{_but(higher)}." + (f" Incomplete: {', '.join(partial)}." if partial else "")
-    )
+        f"{len(falls) - len(higher)} of {len(falls)} where both were measured{_but(higher)}."
+    ]
+    return " ".join(said + ([f"Incomplete: {', '.join(partial)}."] if partial else []))
 
 
 def _but(datasets: list[str]) -> str:
