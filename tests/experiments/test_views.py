@@ -120,19 +120,22 @@ def test_lengths_are_averaged_where_both_have_them():
     runs = chains("MLP", 10, 0.5, 0.52, method="backbone") + chains("MLP", 20, 0.2, 0.24, method="backbone")
     runs += chains("SGC (2)", 20, 0.9, method="backbone") + chains("SGC (2)", 30, 0.1, method="backbone")
     runs += chains("IGNN*", 30, 0.9, method="ignn")
-    runs += chains("LI-GCN", 10, 0.9, 0.9, 0.9) + chains("LI-GCN", 20, 0.7, 0.72)
+    runs += chains("C&S (1)", 10, 0.4, 0.4) + chains("C&S (1)", 20, 0.4, 0.4) + chains("C&S (1)", 40, 0.2)
+    runs += chains("LI-GCN", 10, 0.9, 0.9, 0.9) + chains("LI-GCN", 20, 0.7, 0.72) + chains("LI-GCN", 40, 0.8)
     blocks = lengths.view(Found.of("figure4", runs, None))
     by_length, averages = (block for block in blocks if isinstance(block, Table))
-    assert ("SGC (2)", "not run", "90.00 (1)", "10.00 (1)") in by_length.rows
+    assert ("SGC (2)", "not run", "90.00 (1)", "10.00 (1)", "not run") in by_length.rows
     found = {first: others for first, *others in averages.rows}
     # pairs: 80 − 35 and 81 − 38
     assert found["MLP"][:3] == ["10, 20", "36.50 ± 2.12", "80.50 ± 0.71"]
     assert found["MLP"][3].startswith("+44.00 [+31.29, +56.71]")
+    # one seed has all three lengths, two have two of them
+    assert found["C&S (1)"][3].split("\n") == ["+46.67 (1)", "over 10, 20: +40.50 [+34.15, +46.85], p 0.008 (2)"]
     assert found["SGC (2)"] == ["20", "90.00", "70.00", "-20.00 (1)"]
     assert found["IGNN*"] == ["none", "", "", ""]
-    assert found["LI-GCN"] == ["10, 20", "80.50 ± 0.71", "80.50 ± 0.71", ""]
+    assert found["LI-GCN"] == ["10, 20, 40", "80.00", "80.00", ""]
     assert texts(blocks) == [
-        "LI-GCN, averaged over the lengths that both have: above MLP; below SGC (2) (one seed); "
+        "LI-GCN, averaged over the lengths that both have: above MLP, C&S (1) (one seed); below SGC (2) (one seed); "
         "nothing in common with IGNN*."
     ]
 
@@ -198,7 +201,7 @@ def test_classes_have_their_names_where_these_are_short():
         tiny.record("label transitions", 0, 0.0, dataset=dataset, transitions=matrix, class_names=names)
         for dataset, names in {"a": None, "b": ["AI", "Agents"], "c": ["AI", "Reinforcement_Learning"]}.items()
     ]
-    picture, table = transitions.view(Found.of("figure1", runs, None))
-    assert [row[-1] for row in table.rows] == ["0, 1", "AI, Agents", "0 AI, 1 Reinforcement_Learning"]
+    picture, numbered, _ = transitions.view(Found.of("figure1", runs, None))
+    assert numbered == "Classes of c: 0 AI, 1 Reinforcement_Learning."
     ticks = [[tick.get_text() for tick in axes.get_yticklabels()] for axes in picture.figure.axes[:3]]
     assert ticks == [["0", "1"], ["AI", "Agents"], ["0", "1"]]

@@ -156,7 +156,7 @@ p, figcaption { max-width: 46rem; } figcaption, caption, small { color: var(--so
 .wide { overflow-x: auto; margin: 1rem 0; } table { border-collapse: collapse; font-size: .9rem; }
 caption { text-align: left; padding: .3rem 0; } small { display: block; }
 th, td { padding: .3rem .6rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
-td { white-space: nowrap; font-variant-numeric: tabular-nums; }
+th[scope=row] { min-width: 8rem; } td { white-space: nowrap; font-variant-numeric: tabular-nums; }
 @media (max-width: 30rem) { th, td { padding: .3rem .35rem; } table { font-size: .85rem; } }
 figure { margin: 1.5rem 0; } img { max-width: 100%; height: auto; background: #fff; border-radius: .4rem; }
 """

@@ -33,9 +33,9 @@ class Against:
     ours: dict[Hashable, float]
 
     @classmethod
-    def of(cls, row: Mapping[int, Cell], ours: Mapping[int, Cell]) -> Against:
-        """From scores by length."""
-        lengths = [length for length in row if set(row[length]) & set(ours.get(length, {}))]
+    def of(cls, row: Mapping[int, Cell], ours: Mapping[int, Cell], least: int = 1) -> Against:
+        """From scores by length, over the lengths at which they have at least so many seeds in common."""
+        lengths = [length for length in row if len(set(row[length]) & set(ours.get(length, {}))) >= least]
         keys = [key for key in row[lengths[0]] if _everywhere(key, lengths, row, ours)] if lengths else []
         averages = ({key: mean(one[length][key] for length in lengths) for key in keys} for one in (row, ours))
         return cls(lengths, *averages)
@@ -71,7 +71,8 @@ def view(found: Found) -> list[Block]:
     }
     caption = "Test F1-micro against the length of the chains, mean over seeds"
     picture = Picture(found.study, caption, figures.lengths({title: rows for title, rows in drawn.items() if rows}))
-    return [*_verdict(against), picture, _scores(found, cells), _averages(found, against)]
+    several = {row: Against.of(own, cells.get(OURS, {}), least=2) for row, own in cells.items()}
+    return [*_verdict(against), picture, _scores(found, cells), _averages(found, against, several)]
 
 
 def _length(dataset: str) -> int:
@@ -105,17 +106,20 @@ def _scores(found: Found, cells: Mapping[str, Mapping[int, Cell]]) -> Table:
     return Table(caption, ("", *map(str, lengths)), rows)
 
 
-def _averages(found: Found, against: Mapping[str, Against]) -> Table:
+def _averages(found: Found, against: Mapping[str, Against], several: Mapping[str, Against]) -> Table:
     planned = {_length(dataset) for dataset in found.datasets}
     rows = []
     for row, own in against.items():
         lengths = "all" if set(own.lengths) == planned else ", ".join(map(str, own.lengths))
         values = (mean_and_deviation(one.values()) if one else "" for one in (own.row, own.ours))
-        gain = "" if row == OURS or own.gain is None else f"{own.gain} ({own.gain.count})"
-        rows.append((row, lengths or "none", *values, gain))
+        gains = [] if row == OURS or own.gain is None else [f"{own.gain} ({own.gain.count})"]
+        fewer = several[row].gain
+        if row != OURS and own.gain is not None and fewer is not None and fewer.count > own.gain.count:
+            gains.append(f"over {', '.join(map(str, several[row].lengths))}: {fewer} ({fewer.count})")
+        rows.append((row, lengths or "none", *values, "\n".join(gains)))
     caption = (
         "Average test F1-micro (%) over the lengths and seeds that a row has in common with LI-GCN: mean ± standard "
-        "deviation over seeds; paired difference [95 % interval], t-test (seeds). All runs of a length share one "
-        "split, so that intervals are over the seeds of the weights only"
+        "deviation over seeds; paired difference [95 % interval], t-test (seeds), and below it over fewer lengths "
+        "that have more seeds. All runs of a length share one split: intervals are over the seeds of the weights only"
     )
     return Table(caption, ("", "lengths", "this row", OURS, f"{OURS} − this row"), rows)

@@ -18,17 +18,18 @@ def view(found: Found) -> list[Block]:
     records = {dataset: there[dataset] for dataset in found.datasets if dataset in there}
     if not records:
         return [NOT_RUN]
-    matrices, rows = {}, []
+    matrices, rows, numbered = {}, [], []
     for dataset, record in records.items():
         matrix = record["transitions"]
         names = record.get("class_names") or [str(number) for number in range(len(matrix))]
         short = max(map(len, names)) <= LONGEST
         matrices[dataset] = (matrix, names if short else [str(number) for number in range(len(matrix))])
         own = [100 * row[i] for i, row in enumerate(matrix)]
-        numbered = ", ".join(names if short else (f"{i} {name}" for i, name in enumerate(names)))
-        rows.append((dataset, f"{min(own):.1f}", f"{mean(own):.1f}", f"{max(own):.1f}", numbered))
-    header = ("", "least", "mean", "most", "classes, as on the axes")
+        rows.append((dataset, f"{min(own):.1f}", f"{mean(own):.1f}", f"{max(own):.1f}"))
+        if not short:
+            numbered.append(f"Classes of {dataset}: {', '.join(f'{i} {name}' for i, name in enumerate(names))}.")
     return [
         Picture(found.study, "P(label j | label i, edge) in percent", figures.transitions(matrices)),
-        Table("Share of edges to the own label over classes (%)", header, rows),
+        *numbered,
+        Table("Share of edges to the own label over classes (%)", ("", "least", "mean", "most"), rows),
     ]
