@@ -113,7 +113,7 @@ def _best(found: Found, cells: Cells, gains: Gains) -> list[Block]:
     whole = there = 0
     for (base, dataset), rows in groups.items():
         seeds = set.intersection(*(set(cells.get((row, dataset), {})) for row in rows))
-        if len(rows) == 1 or not seeds:
+        if len(rows) == 1 or len(seeds) < 2:  # one run says nothing of a mean
             continue
         means = {row: mean(cells[row, dataset][seed] for seed in seeds) for row in rows}
         theirs = {row: (_paper(found, row, dataset) or (0.0,))[0] for row in rows}
