@@ -24,11 +24,6 @@ def accuracy(study: str, row: str, dataset: str) -> tuple[float, float] | None:
     return None if values is None else (values[0], values[1])
 
 
-def has_accuracy(study: str) -> bool:
-    """Whether the paper has scores of this study."""
-    return study in _all()["accuracy"]
-
-
 def reading_of(row: str) -> str:
     """The published row that `row` reads in another way, such as `L-GCN` for `L-GCN (α input)`; else itself."""
     return next((row.removesuffix(end) for end in _all()["readings"]["ends"] if row.endswith(end)), row)

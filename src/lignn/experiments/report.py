@@ -25,7 +25,7 @@ def report(folder: Path, out: Path | None = None) -> list[Path]:
     }
     parts = [overview(found)]
     for name, own in found.items():
-        title, view = (known[name].title, known[name].report) if name in known else (name, "accuracy")
+        title, view = (known[name].title, known[name].report) if name in known else (name, "changes")
         if own.records:
             parts.append(sections.section(title, view, own))
     return page.write(out or folder, "Reproduction of the paper's experiments", parts)

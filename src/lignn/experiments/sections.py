@@ -11,7 +11,8 @@ from lignn.experiments.records import FAILED
 from lignn.experiments.views import accuracy, changes, contraction, curves, lengths, search, transitions
 
 VIEWS: dict[str, Callable[[Found], list[Block]]] = {
-    "accuracy": lambda found: (accuracy if published.has_accuracy(found.study) else changes).view(found),
+    "accuracy": accuracy.view,
+    "changes": changes.view,
     "transitions": transitions.view,
     "contraction": contraction.view,
     "curves": curves.view,
