@@ -24,17 +24,18 @@ def rows(folder: Path) -> dict[str, list[str]]:
     return found
 
 
-@pytest.fixture
-def table2(tmp_path):
+@pytest.fixture(scope="module")
+def table2(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("table2")
     runs = [tiny.planned("table2", "GCN", seed, score) for seed, score in enumerate((0.40, 0.42, 0.44))]
     runs += [tiny.planned("table2", "LI-GCN", seed, score) for seed, score in enumerate((0.41, 0.44, 0.46))]
     runs += [tiny.planned("table2", "IGNN*", 0, 0.5)]
     runs += [tiny.planned("table2", "SotA", 0, 0.4, status="failed", reason="no luck")]
     runs += [tiny.record("GCN", 0, 0.99), tiny.planned("table2", "GCN", 12, 0.42)]
     absent = {"id": "table2/flickr", "dataset": "flickr", "status": "unavailable"}
-    write(tmp_path, "table2", [*runs, absent])
-    report(tmp_path)
-    return tmp_path
+    write(folder, "table2", [*runs, absent])
+    report(folder)
+    return folder
 
 
 def test_scores_stand_beside_the_published_ones(table2):
