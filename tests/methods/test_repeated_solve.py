@@ -7,7 +7,7 @@ from torch.nn import functional
 from lignn.backbones import GCN, MLP
 from lignn.equilibrium import gradient
 from lignn.equilibrium.solvers import Anderson, Picard
-from lignn.methods import LIGNN, LabelInputted, LabelReuse, Problem
+from lignn.methods import LIGNN, LabelInputted, LabelReuse, LaE, Problem
 from lignn.training import Settings, scorer, train
 from tests.methods.small import gcn, gradients, small_problem
 
@@ -98,3 +98,13 @@ def test_nothing_is_kept_of_predictions_without_training():
     method = LIGNN(gcn(graph))
     method.predict(problem)
     assert method._evaluation is None
+
+
+@pytest.mark.parametrize("make", [LaE, LabelReuse, lambda backbone: LIGNN(backbone, forward_mask=True)])
+def test_predictions_that_training_cannot_repeat_take_no_step_more(make):
+    graph, _, problem = small_problem(1)
+    method, calls = make(gcn(graph)), []
+    gradients(method, problem)
+    bound = method.step.bind(problem)
+    method.step.bind = lambda _: lambda state: calls.append(1) or bound(state)
+    assert method.predict(problem).solution.steps == len(calls)

@@ -11,7 +11,7 @@ from lignn.backbones import Backbone
 from lignn.datasets import catalogue
 from lignn.experiments.config import RunConfig
 from lignn.methods import CorrectAndSmooth, Method
-from lignn.methods.registry import LABEL_INPUTTED, OF_THEIR_OWN
+from lignn.methods.registry import LABEL_INPUTTED, OF_THEIR_OWN, ONE_HOP
 from lignn.training import Settings
 
 _PARTS = ("masking", "solver", "inference", "gradient")
@@ -53,7 +53,7 @@ def _backbone(name: str, options: dict[str, Any], method: Method) -> dict[str, A
     network = next((module for module in method.modules() if isinstance(module, Backbone)), None)
     if network is None:
         return {}
-    fixed = {"hops": 1, "head": "mlp"} if name == "threeference" else {}  # as `methods.build` does
+    fixed = ONE_HOP if name == "threeference" else {}
     return {"class": type(network).__name__} | _defaults(type(network)) | options | fixed
 
 

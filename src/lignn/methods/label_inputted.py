@@ -78,11 +78,11 @@ class LoopingState:
 
 @dataclass(frozen=True, eq=False)
 class _Evaluation:
-    """A prediction's solve: of which problem, and where its first step led."""
+    """A prediction's solve: of which problem, and where its first step led, if training may repeat it."""
 
     problem: Problem
     solution: Solution
-    first_step: Tensor
+    first_step: Tensor | None
 
 
 class LabelInputted(Method):
@@ -181,10 +181,15 @@ class LabelInputted(Method):
 
         Dropout, batch normalisation or a change of the weights make another map: its first step tells.
         """
-        if self.warm_start or self.solver != self.inference or self.masking != LoopingState():
+        if evaluation.first_step is None or not self._alike:
             return False
         with torch.no_grad():
             return torch.equal(solved(torch.zeros_like(evaluation.first_step)), evaluation.first_step)
+
+    @property
+    def _alike(self) -> bool:
+        """Whether training and prediction solve from the same start, by the same solver, with the same labels."""
+        return not self.warm_start and self.solver == self.inference and self.masking == LoopingState()
 
     def _first(self, problem: Problem, use: str) -> Tensor:
         zero = torch.zeros_like(problem.labels.onehot)
@@ -196,7 +201,9 @@ class LabelInputted(Method):
         with torch.no_grad():
             fn = self.inference_map(problem)
             solution = solve(fn, self._first(problem, "evaluation"), self.inference, throw=False)
-            if self.reuse_evaluation or problem is self._trained:
+            if self.reuse_evaluation:
+                self._evaluation = _Evaluation(problem, solution, None)
+            elif self._alike and problem is self._trained:
                 self._evaluation = _Evaluation(problem, solution, fn(torch.zeros_like(problem.labels.onehot)))
         if self.warm_start or self.reuse_evaluation:
             self._states["evaluation"], self._resumed = solution.value, False

@@ -34,6 +34,9 @@ OVER_A_BACKBONE: dict[str, Callable[..., Method]] = {"backbone": Network, "reslp
 OF_THEIR_OWN: dict[str, Callable[..., Method]] = {"ignn": IGNN, "eignn": EIGNN}
 """With a network of their own."""
 
+ONE_HOP = {"hops": 1, "head": "mlp"}
+"""Of the SGC that is 3ference's network, whatever else is asked of it."""
+
 NAMES = (*LABEL_INPUTTED, *OVER_A_BACKBONE, *OF_THEIR_OWN, "lpa", "threeference", "correct_and_smooth")
 
 
@@ -76,7 +79,7 @@ def build(
     if name == "lpa":
         return _call(name, LPA, (), options)
     if name == "threeference":
-        return _call(name, ThreeFerence, (resolved(num_classes, hops=1, head="mlp"),), options)
+        return _call(name, ThreeFerence, (resolved(num_classes, **ONE_HOP),), options)
     if name == "correct_and_smooth":
         inner = build(base, num_features, num_classes, backbone=backbone, backbone_options=network, generator=generator)
         return _call(name, CorrectAndSmooth, (inner,), options)
