@@ -7,7 +7,8 @@ from torch.nn import functional
 from lignn.backbones import GCN, MLP
 from lignn.equilibrium import gradient
 from lignn.equilibrium.solvers import Anderson, Picard
-from lignn.methods import LIGNN, LabelInputted, LabelReuse, LaE, Problem
+from lignn.methods import EIGNN, IGNN, LIGNN, LabelInputted, LabelReuse, LaE, Problem
+from lignn.methods.ignn import Representation
 from lignn.training import Settings, scorer, train
 from tests.methods.small import gcn, gradients, small_problem
 
@@ -108,3 +109,57 @@ def test_predictions_that_training_cannot_repeat_take_no_step_more(make):
     bound = method.step.bind(problem)
     method.step.bind = lambda _: lambda state: calls.append(1) or bound(state)
     assert method.predict(problem).solution.steps == len(calls)
+
+
+def representation(name, graph, **options):
+    method = {"ignn": IGNN, "eignn": EIGNN}[name](graph.num_features, graph.num_classes, **options)
+    return method.double()
+
+
+@pytest.fixture
+def reused(monkeypatch):
+    """For each equilibrium of a representation, whether it was known already."""
+    found = []
+    solved = Representation.solved
+
+    def noted(self, problem):
+        found.append(solution := solved(self, problem))
+        return solution
+
+    monkeypatch.setattr(Representation, "solved", noted)
+    return found
+
+
+REPRESENTATIONS = {
+    "ignn": lambda graph, seed: representation("ignn", graph, hidden=6, dropout=0.5, generator=seed),
+    "eignn iterative": lambda graph, seed: representation("eignn", graph, route="iterative", generator=seed),
+    "eignn closed": lambda graph, seed: representation("eignn", graph, route="closed", normalize=True, generator=seed),
+}
+
+
+@pytest.mark.parametrize("make", REPRESENTATIONS.values(), ids=REPRESENTATIONS)
+def test_a_representation_is_solved_once_an_epoch(reused, monkeypatch, make):
+    def once():
+        return trained(lambda graph: make(graph, torch.Generator().manual_seed(3)))
+
+    records, weights = once()
+    assert sum(solution is not None for solution in reused) == EPOCHS - 1
+    monkeypatch.setattr(Representation, "solved", lambda *_: None)
+    expected, expected_weights = once()
+    assert records == expected
+    assert all(torch.equal(weights[name], value) for name, value in expected_weights.items())
+
+
+@pytest.mark.parametrize("make", REPRESENTATIONS.values(), ids=REPRESENTATIONS)
+def test_a_representation_is_solved_again_on_another_graph_or_with_other_weights(reused, make):
+    trained(lambda graph: make(graph, torch.Generator().manual_seed(3)), inductive=True)
+    assert not any(reused)
+    graph, _, problem = small_problem(1)
+    method = make(graph, torch.Generator().manual_seed(3)).eval()
+    gradients(method, problem)
+    first = method.predict(problem)
+    for weight in method.parameters():
+        weight.data.mul_(0.5)
+    second = method.predict(problem)
+    assert not any(reused)
+    assert not torch.equal(first.probabilities, second.probabilities)

@@ -152,7 +152,12 @@ class _SolveAdjoint(torch.autograd.Function):
 
 
 def fixed_point(
-    fn: Map, z0: Tensor, solver: Solver | None = None, *, gradient: Gradient | None = None, throw: bool = True
+    fn: Map,
+    z0: Tensor | Solution,
+    solver: Solver | None = None,
+    *,
+    gradient: Gradient | None = None,
+    throw: bool = True,
 ) -> Solution:
     """The differentiable solution of `z = fn(z)`: an equilibrium layer.
 
@@ -161,7 +166,7 @@ def fixed_point(
 
     Args:
         fn: the map; it must return a new tensor on every call.
-        z0: where to start; no gradient flows to it.
+        z0: where to start, or the solution where it is known already; no gradient flows to it.
         solver: forward solver, default `Picard()`.
         gradient: default `Implicit()`.
         throw: raise `ConvergenceError` if the forward solve fails.

@@ -61,7 +61,8 @@ class Solver:
     def size(self, change: Tensor, length: float, value: Tensor) -> float:
         """The solver's norm of `change`, whose Frobenius norm is `length`."""
         if self.norm == "max":
-            return change.abs().max().item() if change.numel() else 0.0
+            low, high = (bound.item() for bound in change.aminmax()) if change.numel() else (0.0, 0.0)
+            return max(-low, high)
         if self.norm == "relative":
             return length / max(value.norm().item(), torch.finfo(value.dtype).tiny)
         return length / math.sqrt(max(change.numel(), 1))

@@ -82,11 +82,12 @@ class EIGNN(Representation):
         gram = self.weight.T @ self.weight
         g = gram / (gram.norm() + 1e-12)
         eigen = torch.linalg.eigh(g.detach())
+        known = self.solved(problem)
         if self._closed(adj):
-            inverse = self._spectrum(adj).inverse(eigen, self.gamma)
-            solution, backward = Solution(inverse(x), Status.CONVERGED, 0, (0.0,), 0.0, 0.0), inverse
+            backward = self._spectrum(adj).inverse(eigen, self.gamma)
+            solution = known or Solution(backward(x), Status.CONVERGED, 0, (0.0,), 0.0, 0.0)
         else:
-            solution = self._iterate(adj, x, eigen, self.solver)
+            solution = known or self._iterate(adj, x, eigen, self.solver)
 
             def backward(b: Tensor) -> Tensor:
                 # The adjoint is as small as 1/|known nodes|: an absolute tolerance would end it far from its solution.
@@ -105,8 +106,8 @@ class EIGNN(Representation):
     def _iterate(self, adj: Adjacency, b: Tensor, eigen: Eigen, solver: Solver) -> Solution:
         """`Z = γ Ã Z g + B`."""
         values, vectors = eigen
-        rotated = b @ vectors
-        solution = solve(lambda z: self.gamma * (adj @ z) * values + rotated, rotated, solver, throw=False)
+        rotated, scale = b @ vectors, self.gamma * values
+        solution = solve(lambda z: torch.addcmul(rotated, adj @ z, scale), rotated, solver, throw=False)
         return replace(solution, value=solution.value @ vectors.T)
 
     def _spectrum(self, adj: Adjacency) -> _Spectrum:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -15,13 +16,25 @@ from lignn.backbones.layers import Linear, uniform
 from lignn.equilibrium import Implicit, Solution, fixed_point
 from lignn.equilibrium.solvers import Picard, Solver
 from lignn.errors import ConfigError, InputError
-from lignn.methods.method import Method
+from lignn.methods.method import Method, Score
 from lignn.methods.problem import Prediction, Problem
 from lignn.propagation import Adjacency
 
 
+@dataclass(frozen=True, eq=False)
+class _Evaluation:
+    """A prediction's solve: of which problem, and with which weights."""
+
+    problem: Problem
+    weights: list[Tensor]
+    solution: Solution
+
+
 class Representation(Method):
     """A method that predicts by a linear map, without bias, of the equilibrium of a representation.
+
+    The weights of an epoch's prediction are those that the next epoch starts with, and neither labels nor dropout act
+    within the map: on the same problem the training solve is the prediction's, and is not run again.
 
     Args:
         width: of the representation.
@@ -47,10 +60,20 @@ class Representation(Method):
         self.dropout = Dropout(dropout)
         self.output = Linear(width, num_classes, bias=False, generator=generator)
         self.solution: Solution | None = None
+        self._trained: Problem | None = None
+        self._evaluation: _Evaluation | None = None
 
     @abstractmethod
     def represent(self, problem: Problem) -> Solution:
-        """The equilibrium, differentiable."""
+        """The equilibrium, differentiable; `solved` may know it already."""
+
+    def solved(self, problem: Problem) -> Solution | None:
+        """The last prediction's solve, if it was of this problem and with these weights."""
+        evaluation = self._evaluation
+        if evaluation is None or evaluation.problem is not problem:
+            return None
+        same = all(map(torch.equal, self.parameters(), evaluation.weights))
+        return replace(evaluation.solution, adjoints=[]) if same else None
 
     def _probabilities(self, problem: Problem) -> tuple[Tensor, Solution]:
         if problem.x is None:
@@ -63,13 +86,20 @@ class Representation(Method):
         """Mean cross-entropy over all known nodes; labels are never an input."""
         with frozen_dropout(self, generator):
             probabilities, self.solution = self._probabilities(problem)
+        self._trained = problem
         return problem.labels.loss(probabilities, problem.labels.mask)
 
     def predict(self, problem: Problem) -> Prediction:
         """One forward solve."""
         with torch.no_grad():
             probabilities, solution = self._probabilities(problem)
+            if problem is self._trained:
+                self._evaluation = _Evaluation(problem, [weight.clone() for weight in self.parameters()], solution)
         return Prediction(probabilities, problem.evidence, problem.labels.multilabel, solution)
+
+    def second_stage(self, problem: Problem, score: Score) -> None:  # noqa: ARG002
+        """Training is over: nothing will be solved again."""
+        self._trained, self._evaluation = None, None
 
     def account(self) -> dict[str, Any]:
         """Forward and backward solve of the last epoch."""
@@ -125,20 +155,20 @@ class IGNN(Representation):
         offset = adj @ (problem.x @ self.omega)
 
         def step(z: Tensor) -> Tensor:
-            return (adj @ (z @ self.weight) + offset).relu()
+            return torch.addmm(offset, adj @ z, self.weight).relu_()
 
-        return fixed_point(
-            step, torch.zeros_like(offset), self.solver, gradient=Implicit(solver=self.solver), throw=False
-        )
+        start = self.solved(problem) or torch.zeros_like(offset)
+        return fixed_point(step, start, self.solver, gradient=Implicit(solver=self.solver), throw=False)
 
 
 def project_columns(weight: Tensor, radius: float) -> Tensor:
     """The nearest matrix whose columns have absolute sums of at most `radius`.
 
-    Each column is projected onto the l1 ball: all its entries shrink by one threshold (Duchi et al., ICML 2008).
+    Each column is projected onto the l1 ball: all its entries shrink by one threshold (Duchi et al., ICML 2008). Up to
+    rounding, so that a projected matrix stays as it is.
     """
     size = weight.abs()
-    outside = size.sum(0) > radius
+    outside = size.sum(0) > radius * (1 + len(weight) * torch.finfo(weight.dtype).eps)
     if not outside.any():
         return weight
     ordered = size[:, outside].sort(0, descending=True).values
