@@ -32,7 +32,7 @@ def test_every_run_of_a_shipped_study_can_be_built(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "cells"), [("figure1", 5), ("figure2", 45), ("figure3", 25 + 1), ("figure4", 130 + 20), ("table2", 76)]
+    ("name", "cells"), [("figure1", 5), ("figure2", 45), ("figure3", 25 + 1), ("figure4", 130 + 30), ("table2", 76)]
 )
 def test_studies_have_as_many_cells_as_the_paper_describes(name, cells):
     """More than the paper: LI-GCN with another rule of stopping, EIGNN by its other route."""
