@@ -12,6 +12,7 @@ import lignn
 SOURCE = Path(lignn.__file__).parent
 ORDER = [
     "errors",
+    "options",
     "atomic",
     "graph",
     "datasets",

@@ -45,6 +45,19 @@ def test_mask_rate_is_the_share_of_hidden_nodes():
     )
 
 
+def test_with_a_tiny_rate_one_known_node_is_hidden():
+    labels = known()
+    hidden = labels.hide(1e-12, torch.Generator().manual_seed(0))
+    assert hidden.hidden.sum() == 1
+    assert hidden.supervised.sum() == 1
+
+
+def test_nothing_can_be_hidden_where_nothing_is_known():
+    labels = known()
+    with pytest.raises(InputError, match="no label is known"):
+        KnownLabels(torch.zeros_like(labels.mask), torch.zeros_like(labels.onehot)).hide(0.5, torch.Generator())
+
+
 def test_the_same_seed_hides_the_same_nodes():
     labels = known()
     first, second = (labels.hide(0.5, torch.Generator().manual_seed(7)).hidden for _ in range(2))

@@ -20,6 +20,9 @@ from lignn.graph import Graph
 
 _FEW_CLASSES = 16
 
+_DRAWS = 1000
+"""Of hidden nodes, before one is hidden whatever the draw."""
+
 SoftmaxJacobian = Literal["exact", "diagonal"]
 
 
@@ -115,13 +118,20 @@ class KnownLabels:
         """Draw `I_o`: every node, known or not, is hidden with probability `rate`; again, until a known one is.
 
         A node that was given its label is never supervised, so an epoch without a hidden known node would have no loss.
+        With a rate so small that many draws hide none, one of them is hidden.
         """
         if not 0 < rate < 1:
             raise ConfigError(f"a mask rate lies between 0 and 1, got {rate}")
-        while True:
+        nodes, _ = self._rows
+        if not len(nodes):
+            raise InputError("no label is known: there is nothing to learn from")
+        for _ in range(_DRAWS):
             hidden = torch.rand(len(self.mask), generator=generator) < rate
             if (hidden & self.mask).any():
-                return HiddenLabels(self, hidden, rate)
+                break
+        else:
+            hidden[nodes[torch.randint(len(nodes), (), generator=generator)]] = True
+        return HiddenLabels(self, hidden, rate)
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,6 +41,11 @@ def test_a_foreign_class_gets_sizes_and_options_by_pyg_names():
     assert (first.in_channels, first.heads, first.out_channels, last.out_channels) == (11, 4, 4, 3)
 
 
+def test_a_foreign_factory_without_a_generator_draws_anew():
+    first, second = (backbones.resolve(models.GCN, 9, 3).module.convs[0].lin.weight for _ in range(2))
+    assert not torch.equal(first, second)
+
+
 def test_a_foreign_factory_draws_from_the_generator_alone():
     draws = []
     before = torch.get_rng_state()
@@ -62,8 +67,8 @@ def test_a_plain_factory():
     ("call", "message"),
     [
         (lambda: backbones.resolve("gatt", 9, 3), "backbone 'gatt' is unknown: did you mean 'gat'?"),
-        (lambda: backbones.resolve("gcn", 9, 3, hiden=8), "backbone GCN has no option 'hiden': did you mean 'hidden'?"),
-        (lambda: backbones.resolve("sgc", 9, 3, hop=8), "backbone SGC has no option 'hop': did you mean 'hops'?"),
+        (lambda: backbones.resolve("gcn", 9, 3, hiden=8), "backbone GCN has no option 'hiden'; did you mean 'hidden'?"),
+        (lambda: backbones.resolve("sgc", 9, 3, hop=8), "backbone SGC has no option 'hop'; did you mean 'hops'?"),
         (lambda: backbones.resolve(GCN(9, 3), 9, 3, hidden=8), "backbone: GCN is built already and cannot take hidden"),
         (
             lambda: backbones.resolve(GCN(9, 3), 9, 3, 3),
@@ -72,7 +77,7 @@ def test_a_plain_factory():
         ),
         (
             lambda: backbones.resolve(lambda in_channels, out_channels, width: nn.Linear(1, 1), 9, 3, widht=1),
-            "backbone <lambda> has no option 'widht': did you mean 'width'?",
+            "backbone <lambda> has no option 'widht'; did you mean 'width'?",
         ),
     ],
 )

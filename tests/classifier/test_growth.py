@@ -85,6 +85,14 @@ def test_graph_without_features():
     np.testing.assert_allclose(found.probabilities.sum(1), 1)
 
 
+def test_the_number_of_new_nodes_is_a_positive_one():
+    graph = small_graph().replace(x=None, node_ids=None)
+    classifier = fitted("lpa", graph=graph)
+    assert len(classifier.add_nodes(np.int64(2), [[0, 1], [90, 91]])) == 2
+    with pytest.raises(InputError, match="no new node is given"):
+        classifier.add_nodes(-1, [[0], [1]])
+
+
 def test_labels_of_new_nodes_can_be_given():
     graph, features, edges, ids = divided()
     classifier = fitted("lpa", graph=graph, split=split())
@@ -103,6 +111,8 @@ def test_labels_of_new_nodes_can_be_given():
         (([[0.0] * 6], [[0], [90]], ["node3"]), "'node3' is the name of node 3 and of node 90"),
         ((np.zeros((0, 6)), [[0], [1]], []), "no new node is given"),
         ((None, [[0], [90]], ["n"]), "the graph has 6 features: give those of the new nodes"),
+        (([0.0] * 6, [[0], [90]], ["n"]), "one row a new node is needed, got an array of 1 dimension"),
+        (([["red"] * 6], [[0], [90]], ["n"]), "not rows of numbers"),
         (([[0.0] * 6], [[0], [90]], ["n"], [1.0]), "the graph has no edge weights: leave them out"),
     ],
 )

@@ -1,5 +1,6 @@
 """`NodeClassifier` as a whole: conventions, what it may see, whom it serves."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_checks
 
 from lignn import Graph, NodeClassifier, Split
+from lignn.classifier import fitting
 from lignn.errors import ConfigError, ConvergenceWarning, InputError
 from lignn.methods import NAMES
 from lignn.training import End
@@ -238,14 +240,77 @@ def test_an_interruption_leaves_the_best_so_far_and_a_checkpoint_resumes(tmp_pat
         with pytest.raises(KeyboardInterrupt):
             classifier.fit(small_graph(), small_split(), progress=interrupt, checkpoint=checkpoint)
         assert classifier.n_iter_ == 4
-        assert classifier.history_.end is None
+        assert classifier.history_.end is End.INTERRUPTED
         assert np.isfinite(classifier.predict_proba()).all()
     whole = NodeClassifier(**options).fit(small_graph(), small_split())
     resumed = NodeClassifier(**options).fit(small_graph(), small_split(), checkpoint=file)
     assert resumed.n_iter_ == 9
     assert np.array_equal(resumed.predict_proba(), whole.predict_proba())
-    with pytest.raises(InputError, match="the checkpoint of another model"):
-        NodeClassifier(hidden=5).fit(small_graph(), small_split(), checkpoint=file)
+    with pytest.raises(InputError, match="the checkpoint of another run"):
+        NodeClassifier(hidden=5, **options).fit(small_graph(), small_split(), checkpoint=file)
+
+
+def test_a_checkpoint_of_another_split_or_graph_is_refused(tmp_path):
+    """Its weights may have seen labels that are test labels here."""
+    file = tmp_path / "run.safetensors"
+    NodeClassifier(max_epochs=2).fit(small_graph(), small_split(), checkpoint=file)
+    for graph, split in ((small_graph(), small_split(seed=1)), (small_graph(noise=2.0), small_split())):
+        with pytest.raises(InputError, match="the checkpoint of another run"):
+            NodeClassifier(max_epochs=2).fit(graph, split, checkpoint=file)
+
+
+def interrupt_at(epoch):
+    def progress(history):
+        if len(history.epochs) == epoch:
+            raise KeyboardInterrupt
+
+    return progress
+
+
+def test_an_interrupted_run_without_held_out_labels_resumes_to_the_same_end(tmp_path):
+    """One label a class: the last epoch counts, whether it was interrupted before or not."""
+    graph = small_graph()
+    few = graph.replace(y=torch.where(torch.arange(90) < 3, graph.y, -1))
+    options = {"max_epochs": 9, "precision": "float64"}
+    whole = NodeClassifier(**options).fit(few)
+    with pytest.raises(KeyboardInterrupt):
+        NodeClassifier(**options).fit(few, progress=interrupt_at(6), checkpoint=tmp_path / "run")
+    resumed = NodeClassifier(**options).fit(few, checkpoint=tmp_path / "run")
+    assert resumed.history_.best == whole.history_.best == 8
+    assert np.array_equal(resumed.predict_proba(), whole.predict_proba())
+
+
+def test_an_interrupted_correct_and_smooth_has_chosen_its_steps():
+    classifier = NodeClassifier("correct_and_smooth", max_epochs=9)
+    with pytest.raises(KeyboardInterrupt):
+        classifier.fit(small_graph(), small_split(), progress=interrupt_at(4))
+    assert classifier.method_.chosen is not None
+
+
+def test_an_interrupted_refit_leaves_the_first_model(monkeypatch):
+    options = {"max_epochs": 4, "precision": "float64"}
+    first = NodeClassifier(**options).fit(small_graph())
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fitting, "_refitted", interrupted)
+    classifier = NodeClassifier(refit=True, **options)
+    with pytest.raises(KeyboardInterrupt):
+        classifier.fit(small_graph())
+    assert np.array_equal(classifier.predict_proba(), first.predict_proba())
+
+
+@pytest.mark.parametrize(
+    ("method", "backbone"), [("ignn", "gcn"), ("eignn", "gcn"), ("backbone", "sgc"), ("threeference", "gcn")]
+)
+def test_copies_and_pickles_predict_the_same(method, backbone):
+    classifier = fitted(method, backbone=backbone, max_epochs=2)
+    expected = classifier.predict_proba()
+    for twin in (copy.deepcopy(classifier), pickle.loads(pickle.dumps(classifier))):
+        assert np.array_equal(twin.predict_proba(), expected)
+        other = small_graph(noise=2.0)
+        assert np.array_equal(twin.predict_proba(other), classifier.predict_proba(other))
 
 
 def test_an_unfinished_solve_is_told():

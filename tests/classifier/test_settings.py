@@ -132,6 +132,7 @@ def test_parameters_of_a_method():
         ({"method": "label_input", "tol": 0.5}, "tol: method 'label_input' has no such parameter"),
         ({"method": "lpa", "method_options": {"lamda": 0.5}}, "has no option 'lamda'; did you mean 'lam'"),
         ({"method_options": {"maskrate": 0.5}}, "has no option 'maskrate'; did you mean 'mask_rate'"),
+        ({"seed": -1}, "seed: a whole number of at least 0"),
         ({"backbone_options": {"layers": 3}}, "no option 'layers'.*did you mean 'num_layers'"),
     ],
 )

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from lignn import NodeClassifier
+from lignn.classifier.calibration import calibrate
 from lignn.classifier.live import Live
 from lignn.errors import ConfigError, InputError
 from lignn.labels import KnownLabels
@@ -95,7 +96,7 @@ def test_methods_without_label_input_say_that_labels_change_nothing():
     assert "only training" in update.reason
 
 
-@pytest.mark.parametrize("method", ["lignn", "backbone", "correct_and_smooth"])
+@pytest.mark.parametrize("method", ["lignn", "backbone", "correct_and_smooth", "ignn", "eignn"])
 def test_training_goes_on_from_the_present_weights(method):
     graph = small_graph(noise=3.0)
     classifier = fitted(method, graph=graph, max_epochs=3)
@@ -114,6 +115,26 @@ def test_training_goes_on_to_the_last_epoch_where_no_label_is_held_out():
     old = classifier.method_.step.backbone.convs[0].lin.weight.clone()
     classifier.update_labels({0: 0}, epochs=2)
     assert not torch.equal(classifier.method_.step.backbone.convs[0].lin.weight, old)
+
+
+def test_the_temperature_follows_the_new_weights():
+    """Where labels are still held out; else it stays."""
+    graph, split = small_graph(), small_split()
+    classifier = fitted(max_epochs=2)
+    old = classifier.temperature_
+    classifier.update_labels({UNKNOWN[0]: 1}, epochs=30)
+    expected = calibrate(classifier._fitted.live.probabilities[split.val], graph.y[split.val])
+    assert classifier.calibration_ == expected
+    assert classifier.temperature_ == expected.temperature != old
+    classifier.update_labels({node: int(graph.y[node]) for node in split.val.nonzero().flatten().tolist()}, epochs=1)
+    assert classifier.calibration_ == expected
+
+
+@pytest.mark.filterwarnings("ignore::lignn.errors.ConvergenceWarning")
+def test_training_on_without_any_known_label_is_refused():
+    classifier = fitted(max_epochs=2)
+    with pytest.raises(InputError, match="no label is known"):
+        classifier.update_labels(dict.fromkeys(range(90)), epochs=1)
 
 
 def test_several_classes_a_node():

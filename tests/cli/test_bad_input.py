@@ -207,6 +207,8 @@ OPTIONS: dict[str, tuple[tuple[str, ...], str]] = {
     "other method's": ((*FIT, "--method", "lpa", "--mask-rate", "0.5"), "mask_rate: method 'lpa' has no such"),
     "backbone option": ((*FIT, "--backbone-options", "layers=3"), "layers"),
     "method option": ((*FIT, "--method", "lpa", "--method-options", "lambda=3"), "method 'lpa' has no option 'lambda'"),
+    "not a number": ((*FIT, "--backbone-options", "num_layers=abc"), "num_layers: a whole number is needed, got 'abc'"),
+    "seed": ((*FIT, "--seed", "99999999999999999999999"), "seed: a whole number of at least 0 and below 2^63"),
     "no assignment": (
         (*FIT, "--backbone-options", "num_layers"),
         "Invalid value for --backbone-options: 'num_layers' is not of the form name=value",

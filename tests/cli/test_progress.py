@@ -56,7 +56,7 @@ def test_the_first_epoch_which_compiles_promises_nothing(clock: list[float]) -> 
 
 def test_without_held_out_labels_there_is_no_score_to_tell(clock: list[float]) -> None:
     made = History()
-    made.add({"epoch": 0, "loss": 0.25, "val": 0.0})
+    made.add({"epoch": 0, "loss": 0.25})
     assert progress._Clock(1).describe(made) == "loss 0.2500"
 
 

@@ -1,5 +1,7 @@
 """Gradients of equilibria against finite differences, the unrolled gradient and the closed form."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch.profiler import ProfilerActivity, profile
@@ -123,6 +125,29 @@ def test_failed_forward_solve_raises_unless_opted_out():
     with pytest.raises(ConvergenceError):
         fixed_point(lambda z: 1 - z, torch.zeros(2), Picard(max_steps=5))
     assert fixed_point(lambda z: 1 - z, torch.zeros(2), Picard(max_steps=5), throw=False).status is Status.BUDGET
+
+
+def test_a_known_solution_is_not_solved_again():
+    w, x = example()
+    calls = []
+
+    def fn(z):
+        calls.append(1)
+        return (z @ w + x).tanh()
+
+    first = fixed_point(fn, torch.zeros_like(x), Picard(tol=1e-12))
+    solved, before = len(calls), len(first.adjoints)
+    again = fixed_point(fn, first, Picard(tol=1e-12))
+    assert len(calls) == solved + 1  # the taped step
+    expected, slope = (torch.autograd.grad(s.value.sum(), w)[0] for s in (first, again))
+    assert torch.equal(expected, slope)
+    assert (len(first.adjoints), len(again.adjoints)) == (before + 1, 1)
+    start = first.value.detach().requires_grad_()
+    out = fixed_point(fn, replace(first, value=start), gradient=LastStep()).value.sum()
+    assert torch.autograd.grad(out, start, allow_unused=True)[0] is None
+    failed = fixed_point(lambda z: 1 - z, torch.zeros(2), Picard(max_steps=5), throw=False)
+    with pytest.raises(ConvergenceError):
+        fixed_point(lambda z: 1 - z, failed)
 
 
 def test_without_gradients_nothing_is_taped():

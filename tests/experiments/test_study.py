@@ -137,7 +137,10 @@ def test_tables_are_merged_in_order():
         (("[[case]]", "[[case"), "study wrong: not a TOML file"),
         (('title = "Tiny"', ""), "study wrong: 'title' is missing"),
         (("[base]", "[bass]"), "study wrong: 'bass' is unknown"),
-        (('row = "GCN"', ""), "study wrong: case 0 has no row"),
+        (('row = "GCN"', ""), "study wrong, case 0: it has no row"),
+        (("runs = 2", 'runs = "2"'), "study wrong: runs must be a whole number, got '2'"),
+        (('row = "GCN"', 'row = "GCN"\ndatasets = "karate"'), "study wrong, case 0: datasets must be a list"),
+        (('row = "GCN"', 'row = "GCN"\nvary = { seed = 1 }'), "study wrong, case 0, vary: seed must be a list, got 1"),
         (('row = "GCN"', 'row = "GCN"\nuse = ["x"]'), "study wrong: case 'GCN' uses 'x', which is not in [shared]"),
     ],
 )
@@ -152,5 +155,10 @@ def test_unknown_and_unreadable_studies(tmp_path):
         study.load("tabel2")
     with pytest.raises(InputError, match=r"nowhere\.toml: cannot be read: No such file"):
         study.load(str(tmp_path / "nowhere.toml"))
+    (tmp_path / "odd.toml").write_bytes(b"title = '\xff'")
+    with pytest.raises(InputError, match=r"odd\.toml: not a text file in UTF-8: .* at byte 9"):
+        study.load(str(tmp_path / "odd.toml"))
+    with pytest.raises(ConfigError, match=r"row 'GCN \{method.size\}': there is no setting 'method.size'"):
+        study.parse("odd", tiny.TEXT.replace('row = "GCN"', 'row = "GCN {method.size}"', 1)).plan()
     (tmp_path / "own.toml").write_text(tiny.TEXT)
     assert study.load(str(tmp_path / "own.toml")).name == "own"

@@ -2,7 +2,9 @@
 
 import pytest
 import torch
+from torch.nn import BatchNorm1d
 
+from lignn.backbones import MLP
 from lignn.equilibrium import Implicit, LastStep, Status, Unrolled, wellposed
 from lignn.equilibrium.solvers import Anderson, Broyden, Picard
 from lignn.errors import ConfigError
@@ -288,3 +290,11 @@ def test_impossible_mask_rates(rate):
     graph, _, _ = small_problem()
     with pytest.raises(ConfigError, match="mask_rate"):
         LIGNN(gcn(graph), rate)
+
+
+@pytest.mark.parametrize("jacobian", ["exact", "diagonal"])
+def test_batch_normalisation_counts_one_pass_an_epoch(jacobian):
+    graph, _, problem = small_problem(1)
+    backbone = MLP(graph.num_features, graph.num_classes, graph.num_classes, batch_norm=True).double()
+    gradients(LIGNN(backbone, jacobian=jacobian), problem)
+    assert {part.num_batches_tracked.item() for part in backbone.modules() if isinstance(part, BatchNorm1d)} == {1}

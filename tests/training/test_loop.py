@@ -10,7 +10,7 @@ from lignn.backbones import GCN
 from lignn.equilibrium.solvers import Picard
 from lignn.errors import ConfigError, InputError
 from lignn.methods import LIGNN, Network, Problem
-from lignn.training import End, Settings, f1_micro, score_on, scorer, train
+from lignn.training import End, Interrupted, Settings, f1_micro, score_on, scorer, train
 from tests.methods.small import gcn
 from tests.problems import half_split, random_graph
 
@@ -24,10 +24,13 @@ def setting(seed=0, multilabel=False, warm=True, dropout=0.3):
     return method, Problem.of(graph, split.train, torch.float64), scorer(graph, split)
 
 
-def run(settings=None, path=None, progress=None, **options):
+def run(settings=None, path=None, progress=None, *, run_id="", scored=True, prepare=None, **options):
     method, problem, score = setting(**options)
+    if prepare is not None:
+        prepare(method)
+    score = score if scored else None
     generator = torch.Generator().manual_seed(5)
-    history = train(method, problem, problem, score, generator, settings, path=path, progress=progress)
+    history = train(method, problem, problem, score, generator, settings, path=path, run_id=run_id, progress=progress)
     return method, history
 
 
@@ -97,17 +100,86 @@ def test_a_killed_run_resumes_to_the_same_end(tmp_path, killed_after):
     assert all(torch.equal(v, finished.state_dict()[k]) for k, v in whole.state_dict().items())
 
 
-def test_an_interrupted_run_writes_its_checkpoint(tmp_path):
+def interrupted_in(part, number):
+    """Prepare a method to be interrupted in the middle of this call of `part`."""
+
+    def prepare(method):
+        calls, whole = [], getattr(method, part)
+
+        def interrupted(*given):
+            calls.append(1)
+            result = whole(*given)
+            if len(calls) == number:
+                raise KeyboardInterrupt
+            return result
+
+        setattr(method, part, interrupted)
+
+    return prepare
+
+
+@pytest.mark.parametrize("scored", [True, False])
+@pytest.mark.parametrize("part", ["loss", "after_update", "predict"])
+def test_an_interrupted_run_resumes_to_the_same_end(tmp_path, part, scored):
+    """Wherever in an epoch the interruption falls."""
+    path, settings = tmp_path / "run.safetensors", Settings(max_epochs=12)
+    with pytest.raises(Interrupted) as interruption:
+        run(settings, path, prepare=interrupted_in(part, 4), scored=scored)
+    assert len(interruption.value.history.epochs) == 3
+    method, history = run(settings, path, scored=scored)
+    whole, expected = run(settings, scored=scored)
+    assert without_time(history) == without_time(expected)
+    assert history.best == expected.best
+    assert all(torch.equal(v, method.state_dict()[k]) for k, v in whole.state_dict().items())
+
+
+def test_an_interrupted_run_leaves_what_a_shorter_one_would():
+    method, problem, score = setting()
+    interrupted_in("loss", 7)(method)
+    with pytest.raises(Interrupted) as interruption:
+        train(method, problem, problem, score, torch.Generator().manual_seed(5))
+    history = interruption.value.history
+    assert history.end is End.INTERRUPTED
+    shorter, expected = run(Settings(max_epochs=6))
+    assert without_time(history) == without_time(expected)
+    assert history.final == expected.final
+    assert all(torch.equal(v, method.state_dict()[k]) for k, v in shorter.state_dict().items())
+    assert not method.training
+
+
+def test_an_interruption_in_the_first_epoch_leaves_nothing_to_keep(tmp_path):
     path = tmp_path / "run.safetensors"
+    with pytest.raises(KeyboardInterrupt) as interruption:
+        run(path=path, prepare=interrupted_in("loss", 1))
+    assert interruption.type is KeyboardInterrupt
+    assert without_time(run(Settings(max_epochs=4), path)[1]) == without_time(run(Settings(max_epochs=4))[1])
 
-    def interrupt(h):
-        if len(h.epochs) == 3:
-            raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        run(Settings(max_epochs=12), path, interrupt)
-    _, history = run(Settings(max_epochs=12), path)
-    assert without_time(history) == without_time(run(Settings(max_epochs=12))[1])
+def test_without_a_score_the_last_epoch_is_kept():
+    method, history = run(Settings(max_epochs=5, patience=2), scored=False)
+    assert history.best == 4
+    assert history.final == {}
+    assert all("val" not in record for record in history.epochs)
+    expected = []
+    run(
+        Settings(max_epochs=5),
+        prepare=lambda other: expected.append(other),
+        progress=lambda _: expected.append({name: value.clone() for name, value in expected[0].state_dict().items()}),
+    )
+    assert all(torch.equal(v, method.state_dict()[k]) for k, v in expected[-1].items())
+
+
+def test_the_checkpoint_of_another_run_is_refused(tmp_path):
+    path = tmp_path / "run.safetensors"
+    run(Settings(max_epochs=2), path, run_id="one")
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="checkpoint of another run"):
+        run(Settings(max_epochs=2), path, run_id="another")
+    _, problem, score = setting()
+    wider = Network(GCN(problem.x.shape[1], problem.labels.num_classes, hidden=65).double())
+    with pytest.raises(InputError, match="checkpoint of another run"):
+        train(wider, problem, problem, score, torch.Generator(), path=path, run_id="one")
+    assert path.read_bytes() == before
 
 
 def test_damaged_checkpoint_is_one_sentence(tmp_path):

@@ -8,7 +8,7 @@ from torch import Generator, Tensor, nn
 
 from lignn.backbones.backbone import LinearFirst
 from lignn.backbones.dropout import Dropout
-from lignn.backbones.layers import Linear, uniform
+from lignn.backbones.layers import Linear, check_sizes, uniform
 from lignn.errors import ConfigError
 from lignn.propagation import Adjacency, SparseMatrix
 
@@ -58,8 +58,9 @@ class GCNII(LinearFirst):
         generator: Generator | None = None,
     ) -> None:
         super().__init__(num_features, num_classes, label_inputs)
-        if num_layers < 1:
-            raise ConfigError(f"num_layers: a network has at least 1 layer, not {num_layers}")
+        check_sizes(hidden, num_layers)
+        if theta < 0:
+            raise ConfigError(f"theta: a number of at least 0 is needed, got {theta}")
         self.lin_in = Linear(label_inputs + num_features, hidden, generator=generator)
         self.convs = nn.ModuleList(
             GCNIIConv(hidden, alpha, math.log(theta / layer + 1), generator) for layer in range(1, num_layers + 1)

@@ -84,8 +84,15 @@ def uniform(shape: tuple[int, ...], bound: float, generator: Generator | None) -
     return nn.Parameter(torch.empty(shape).uniform_(-bound, bound, generator=generator))
 
 
-def layer_widths(inputs: int, hidden: int, num_layers: int, outputs: int) -> list[int]:
-    """Widths before, between and behind this many layers."""
+def check_sizes(hidden: int, num_layers: int = 1) -> None:
+    """Refuse networks without layers, and layers without width."""
     if num_layers < 1:
         raise ConfigError(f"num_layers: a network has at least 1 layer, not {num_layers}")
+    if hidden < 1:
+        raise ConfigError(f"hidden: a layer has a width of at least 1, not {hidden}")
+
+
+def layer_widths(inputs: int, hidden: int, num_layers: int, outputs: int) -> list[int]:
+    """Widths before, between and behind this many layers."""
+    check_sizes(hidden, num_layers)
     return [inputs, *[hidden] * (num_layers - 1), outputs]

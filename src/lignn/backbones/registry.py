@@ -20,6 +20,7 @@ from lignn.backbones.mlp import MLP
 from lignn.backbones.sage import SAGE
 from lignn.backbones.sgc import SGC
 from lignn.errors import ConfigError, did_you_mean
+from lignn.options import check_options
 
 BACKBONES: dict[str, type[Backbone]] = {
     "gat": GAT,
@@ -69,14 +70,16 @@ def resolve(
         return _check_sizes(spec, num_features, num_classes, label_inputs)
     factory: Callable[..., Any] = _by_name(spec) if isinstance(spec, str) else spec
     parameters = inspect.signature(factory).parameters
+    what = f"backbone {getattr(factory, '__name__', type(factory).__name__)}"
     if "label_inputs" in parameters:
-        _check_options(factory, options, set(parameters) - SIZES)
+        check_options(what, factory, options, set(parameters) - SIZES)
         return factory(num_features, num_classes, label_inputs, generator=generator, **options)
     options = _foreign_options(parameters, options)
     if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
-        _check_options(factory, options, set(parameters) - {"in_channels", "out_channels"})
+        check_options(what, factory, options, set(parameters) - {"in_channels", "out_channels"})
+    seed = int(torch.randint(2**31, (), generator=generator))
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(int(torch.randint(2**31, (), generator=generator)))
+        torch.manual_seed(seed)
         module = factory(in_channels=label_inputs + num_features, out_channels=num_classes, **options)
     return Adapter(module, num_features, num_classes, label_inputs)
 
@@ -97,13 +100,6 @@ def _check_sizes(module: nn.Module, num_features: int, num_classes: int, label_i
             f"inputs, but {num_features}, {num_classes} and {label_inputs} are needed; give its class instead"
         )
     return module
-
-
-def _check_options(factory: Callable[..., Any], options: dict[str, Any], known: set[str]) -> None:
-    for option in options:
-        if option not in known:
-            name = getattr(factory, "__name__", type(factory).__name__)
-            raise ConfigError(f"backbone {name} has no option {option!r}: {did_you_mean(option, known)}")
 
 
 def _foreign_options(parameters: Any, options: dict[str, Any]) -> dict[str, Any]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
-from weakref import WeakKeyDictionary, ref
+from typing import Literal
+from weakref import ref
 
 import torch
 from torch import Generator, Tensor, nn
 
 from lignn.backbones.backbone import Features, LinearFirst, check_choice
 from lignn.backbones.layers import DenseLayers, layer_widths
-from lignn.propagation import Adjacency, SparseMatrix
+from lignn.errors import ConfigError
+from lignn.propagation import Adjacency, Kept, SparseMatrix
 
 
 class SGC(LinearFirst):
@@ -50,10 +51,12 @@ class SGC(LinearFirst):
     ) -> None:
         super().__init__(num_features, num_classes, label_inputs)
         check_choice("head", head, ("linear", "mlp"))
+        if hops < 0:
+            raise ConfigError(f"hops: a number of at least 0 is needed, got {hops}")
         widths = layer_widths(label_inputs + num_features, hidden, num_layers if head == "mlp" else 1, num_classes)
         self.hops = hops
         self.head = DenseLayers(widths, dropout, batch_norm, generator)
-        self._kept: WeakKeyDictionary[Adjacency, tuple[ref[Tensor], int, Tensor]] = WeakKeyDictionary()
+        self._kept: Kept[tuple[ref[Tensor], int, Tensor]] = Kept()
 
     @property
     def first_bias(self) -> Tensor | None:
@@ -95,6 +98,3 @@ class SGC(LinearFirst):
             self._kept[adj] = ref(x), x._version, product
             return product
         return product if other is x else None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_kept": WeakKeyDictionary()}  # a copy or pickle finds its own

@@ -62,11 +62,11 @@ class Certificate:
     def __str__(self) -> str:
         if not self.solved:
             return "This method predicts in a fixed number of passes: there is no equilibrium to certify."
-        radius = "not computed" if self.spectral_radius is None else f"{self.spectral_radius:.3f}"
+        drawn = "plain iteration is drawn to it" if self.contracts else "plain iteration need not be drawn to it"
+        radius = "not computed" if self.spectral_radius is None else f"{self.spectral_radius:.3f}; {drawn}"
         lines = [
             f"The last solve: {self.message}.",
-            f"Spectral radius of the Jacobian at the equilibrium: {radius}; "
-            + ("plain iteration is drawn to it." if self.contracts else "plain iteration need not be drawn to it."),
+            f"Spectral radius of the Jacobian at the equilibrium: {radius}.",
             *(_in_words(bound) for bound in self.bounds),
             {
                 "yes": "The equilibrium is unique: every solve finds it, wherever it starts.",

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import copy
-import math
+import hashlib
 from dataclasses import dataclass, replace
-from itertools import count
 from pathlib import Path
 
 import torch
 from torch import Generator, Tensor
 
 from lignn import training
-from lignn.classifier import holdout, resuming
+from lignn.classifier import holdout
 from lignn.classifier.calibration import Calibration, calibrate
 from lignn.classifier.classes import Classes
 from lignn.classifier.live import Live
 from lignn.classifier.settings import Settings
 from lignn.errors import InputError, LignnError
-from lignn.graph import Graph, Split
+from lignn.graph import Graph, Split, archive
 from lignn.labels import KnownLabels
-from lignn.methods import LabelInputted, Method, Prediction, Problem
-from lignn.training import History, Progress, Scorer, Scores, score_on
+from lignn.methods import LabelInputted, Method, Problem
+from lignn.training import History, Progress, Scorer, score_on
 
 NEED_FEATURES = ("backbone", "reslpa", "ignn", "eignn", "correct_and_smooth")
 """Methods that predict from features; labels alone are nothing to them."""
@@ -57,18 +56,22 @@ def fit(
 ) -> Fitted:
     """Train the method of `settings` on `graph`; see `NodeClassifier.fit`."""
     _check_graph(graph, settings.name)
-    own = split is None
+    reveal = split is None
     split = holdout.own_split(graph, settings.values["seed"]) if split is None else holdout.checked_split(graph, split)
     classes = Classes.of(graph)
     method, generator = _fresh(settings, graph, len(classes))
     problem = Problem.with_labels(graph, classes.known(graph, split.train & graph.labelled, settings.dtype))
     history, interrupted = _train_first(settings, method, generator, problem, graph, split, progress, checkpoint)
     live = Live.of(method, problem)
-    calibration = _calibration(live, graph, split) if settings.values["calibrate"] else None
-    refit = settings.values["refit"] and not interrupted and history.best >= 0
-    if own or refit:
-        known = classes.known(graph, (split.train | split.val) & graph.labelled, settings.dtype)
-        live = _refitted(settings, graph, split, live, history, known) if refit else live.with_labels(known)
+    calibration = _calibration(settings, live, graph, split.val & graph.labelled)
+    known = classes.known(graph, (split.train | split.val) & graph.labelled, settings.dtype)
+    if settings.values["refit"] and not interrupted and history.best >= 0:
+        try:
+            live, reveal = _refitted(settings, graph, split, live, history, known), False
+        except KeyboardInterrupt:
+            interrupted = True
+    if reveal:
+        live = live.with_labels(known)
     return Fitted(settings, classes, graph, split, history, live, calibration, interrupted)
 
 
@@ -76,7 +79,7 @@ def _check_graph(graph: Graph, method: str) -> None:
     """The method must have something to work with."""
     if not isinstance(graph, Graph):
         raise InputError(f"a lignn.Graph is needed, got {type(graph).__name__}; see Graph.read and Graph.from_pyg")
-    if graph.x is None and method in NEED_FEATURES:
+    if not graph.num_features and method in NEED_FEATURES:
         raise InputError(f"{graph.name} has no features, which method {method!r} needs; try lignn or lpa")
     if not graph.num_edges and method != "backbone":
         raise InputError(
@@ -103,21 +106,33 @@ def _train_first(
 ) -> tuple[History, bool]:
     """Train with the split's validation labels; whether it was interrupted, with the best weights so far loaded."""
     score = _held_out_scorer(graph, split) if (split.val & graph.labelled).any() else None
-    options = settings.training if checkpoint else replace(settings.training, checkpoint_seconds=math.inf)
+    options = settings.training
     if score is None:
         options = replace(options, max_epochs=min(options.max_epochs, options.patience))
     seen = _seen(problem, ~split.held_out, settings)
-    with resuming.checkpoint_file(checkpoint, method) as path:
-        try:
-            history = _train(method, seen, problem, score, generator, options, path, progress)
-        except KeyboardInterrupt:
-            found = resuming.best_so_far(path, method)
-            if found is None:
-                raise
-            return found, True
+    run_id = _run_id(settings, graph, split) if checkpoint else ""
+    try:
+        history = training.train(
+            method, seen, problem, score, generator, options, path=checkpoint, run_id=run_id, progress=progress
+        )
+    except training.Interrupted as interruption:
+        return interruption.history, True
     if history.best < 0 and history.end is training.End.NON_FINITE:
         raise LignnError("training ended in its first epoch: the loss is not finite; lower lr, or scale the features")
     return history, False
+
+
+def _run_id(settings: Settings, graph: Graph, split: Split) -> str:
+    """Differs where training would: another graph, split or setting."""
+    named = [
+        part if isinstance(part, str) else getattr(part, "__qualname__", type(part).__qualname__)
+        for part in (settings.method, settings.backbone)
+    ]
+    plain = [
+        sorted(options.items()) for options in (settings.values, settings.method_options, settings.backbone_options)
+    ]
+    text = f"{archive.fingerprint(graph.replace(splits=(split,)))} {named} {plain}"
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _refitted(settings: Settings, graph: Graph, split: Split, live: Live, history: History, known: KnownLabels) -> Live:
@@ -125,15 +140,16 @@ def _refitted(settings: Settings, graph: Graph, split: Split, live: Live, histor
     method, generator = _fresh(settings, graph, known.num_classes)
     problem = live.problem.knowing(known)
     seen = _seen(problem, ~split.test, settings)
-    _train(method, seen, problem, None, generator, replace(settings.training, max_epochs=history.best + 1))
+    training.train(method, seen, problem, None, generator, replace(settings.training, max_epochs=history.best + 1))
     method.load_extra_state(live.method.extra_state())
     return Live.of(method, problem)
 
 
-def go_on(fitted: Fitted, known: KnownLabels, truth: Graph, epochs: int) -> Live:
+def go_on(fitted: Fitted, known: KnownLabels, truth: Graph, epochs: int) -> Fitted:
     """Train on from the present weights and equilibrium with other known labels, on a copy of the method.
 
-    Of the epochs the best one is kept if validation labels are left that are not known, else the last.
+    If validation labels are left that are not known, the best of the epochs is kept and the temperature fitted anew;
+    else the last epoch is kept, and the temperature stays.
     """
     settings, live = fitted.settings, fitted.live
     method = copy.deepcopy(live.method)
@@ -144,8 +160,10 @@ def go_on(fitted: Fitted, known: KnownLabels, truth: Graph, epochs: int) -> Live
     score = score_on(truth, {"val": held_out}) if held_out.any() else None
     seen = _seen(problem, known.mask | ~fitted.split.held_out, settings)
     generator = torch.Generator().manual_seed(settings.values["seed"])
-    _train(method, seen, problem, score, generator, replace(settings.training, max_epochs=epochs, patience=epochs))
-    return Live.of(method, problem)
+    options = replace(settings.training, max_epochs=epochs, patience=epochs)
+    training.train(method, seen, problem, score, generator, options)
+    live = Live.of(method, problem)
+    return replace(fitted, live=live, calibration=_calibration(settings, live, truth, held_out) or fitted.calibration)
 
 
 def _seen(problem: Problem, nodes: Tensor, settings: Settings) -> Problem:
@@ -160,35 +178,7 @@ def _held_out_scorer(graph: Graph, split: Split) -> Scorer:
     return score_on(graph, {part: getattr(split, part) & graph.labelled for part in ("train", "val")})
 
 
-def _train(
-    method: Method,
-    seen: Problem,
-    inference: Problem,
-    score: Scorer | None,
-    generator: Generator,
-    settings: training.Settings,
-    path: Path | None = None,
-    progress: Progress | None = None,
-) -> History:
-    """Train with early stopping, or without a score for all `max_epochs`, keeping the last weights."""
-
-    def run(score: Scorer, settings: training.Settings) -> History:
-        return training.train(method, seen, inference, score, generator, settings, path=path, progress=progress)
-
-    if score is not None:
-        return run(score, settings)
-    number = count()
-
-    def later_is_better(_: Prediction) -> Scores:
-        return {"val": float(next(number))}
-
-    chosen = method.extra_state()
-    history = run(later_is_better, replace(settings, patience=settings.max_epochs))
-    method.load_extra_state(chosen)  # what a second stage chooses needs a real score
-    return history
-
-
-def _calibration(live: Live, graph: Graph, split: Split) -> Calibration | None:
-    nodes = split.val & graph.labelled
+def _calibration(settings: Settings, live: Live, graph: Graph, nodes: Tensor) -> Calibration | None:
+    """Fitted to the labels of `nodes`, which are not known to `live`; None if not wanted, or with too few of them."""
     assert graph.y is not None
-    return calibrate(live.probabilities[nodes], graph.y[nodes])
+    return calibrate(live.probabilities[nodes], graph.y[nodes]) if settings.values["calibrate"] else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,10 @@ def grow(graph: Graph, features: Any, edges: Any, ids: Sequence[str] | None, edg
 
     Where all edges of the graph go both ways, so do the new ones.
     """
-    number = _count_new(graph, features, ids)
-    n = graph.num_nodes + number
+    x = None if graph.x is None else _stacked(graph.x, features)
+    n = graph.num_nodes + _count_new(ids, features) if x is None else x.shape[0]
+    if n == graph.num_nodes:
+        raise InputError("no new node is given")
     if (graph.node_ids is None) != (ids is None):
         wanted = "has ids: give ids for the new nodes" if ids is None else "has no ids: leave them out"
         raise InputError(f"the graph {wanted}")
@@ -40,8 +43,8 @@ def grow(graph: Graph, features: Any, edges: Any, ids: Sequence[str] | None, edg
         weight = torch.cat([graph.edge_weight, added.edge_weight.to(graph.edge_weight.dtype)])
     return Graph(
         torch.cat([graph.edge_index, added.edge_index], 1),
-        x=None if graph.x is None else _stacked(graph.x, features),
-        y=None if graph.y is None else torch.cat([graph.y, graph.y.new_full((number, *graph.y.shape[1:]), -1)]),
+        x=x,
+        y=None if graph.y is None else padded(graph.y, n, -1),
         edge_weight=weight,
         num_nodes=n,
         node_ids=node_ids,
@@ -66,23 +69,16 @@ def split_for(split: Split, num_nodes: int) -> Split:
     return Split(padded(split.train, num_nodes), padded(split.val, num_nodes), ~padded(~split.test, num_nodes))
 
 
-def padded(rows: Tensor, num_nodes: int) -> Tensor:
-    """More rows of zeros."""
-    return torch.cat([rows, rows.new_zeros(num_nodes - len(rows), *rows.shape[1:])])
+def padded(rows: Tensor, num_nodes: int, value: int = 0) -> Tensor:
+    """More rows, of one value."""
+    return torch.cat([rows, rows.new_full((num_nodes - len(rows), *rows.shape[1:]), value)])
 
 
-def _count_new(graph: Graph, features: Any, ids: Sequence[str] | None) -> int:
-    if graph.x is None:
-        if features is not None and not isinstance(features, int):
-            raise InputError("the graph has no features: give the number of new nodes instead of theirs")
-        number = len(ids) if ids is not None else features
-    elif features is None or isinstance(features, int):
-        raise InputError(f"the graph has {graph.num_features} features: give those of the new nodes")
-    else:
-        number = features.shape[0] if hasattr(features, "shape") else len(features)
-    if not number:
-        raise InputError("no new node is given")
-    return int(number)
+def _count_new(ids: Sequence[str] | None, features: Any) -> int:
+    """How many nodes join a graph without features."""
+    if features is not None and not isinstance(features, Integral):
+        raise InputError("the graph has no features: give the number of new nodes instead of theirs")
+    return len(ids) if ids is not None else max(int(features or 0), 0)
 
 
 def _edge_index(edges: Any, node_ids: np.ndarray | None) -> Any:
@@ -101,10 +97,25 @@ def _edge_index(edges: Any, node_ids: np.ndarray | None) -> Any:
 
 def _stacked(x: Any, features: Any) -> Any:
     """Old and new features, sparse if the old ones are."""
-    width = features.shape[1] if hasattr(features, "shape") and len(features.shape) == 2 else len(features[0])
-    if width != x.shape[1]:
-        raise InputError(f"new nodes have {width} features, those of the graph {x.shape[1]}")
+    if features is None or isinstance(features, Integral):
+        raise InputError(f"the graph has {x.shape[1]} features: give those of the new nodes")
+    sparse = sp.issparse(features)
+    new: Any
     if isinstance(x, sp.csr_array):
-        return sp.vstack([x, sp.csr_array(features, dtype=x.dtype)], format="csr")
-    dense = features.toarray() if sp.issparse(features) else features
-    return torch.cat([x, torch.as_tensor(np.asarray(dense)).to(x.dtype)])
+        new = sp.csr_array(features if sparse else _table(features), dtype=x.dtype)
+    else:
+        new = torch.from_numpy(_table(features.toarray() if sparse else features)).to(x.dtype)
+    if new.shape[1] != x.shape[1]:
+        raise InputError(f"new nodes have {new.shape[1]} features, those of the graph {x.shape[1]}")
+    return sp.vstack([x, new], format="csr") if isinstance(x, sp.csr_array) else torch.cat([x, new])
+
+
+def _table(features: Any) -> np.ndarray:
+    """Numbers in rows, one a node."""
+    try:
+        table = np.asarray(features, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the features of the new nodes are not rows of numbers: {error}") from error
+    if table.ndim != 2:
+        raise InputError(f"features: one row a new node is needed, got an array of {table.ndim} dimension(s)")
+    return table

@@ -69,8 +69,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         classes_: class numbers.
         class_names_: their names.
         method_: the trained method.
-        history_: what happened in training; `history_.epochs` is a list of plain records.
-        n_iter_: number of epochs.
+        history_: what happened in `fit`; `history_.epochs` is a list of plain records.
+        n_iter_: number of its epochs.
         calibration_: temperature and calibration error, None if there were too few held-out labels.
         temperature_: that of `calibration_`, else 1.
     """
@@ -214,8 +214,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
             graph: None: the one it was fitted on.
         """
         check_is_fitted(self)
-        own = graph is None or graph is self.graph_
-        truth = self._truth() if graph is None or own else self._aligned(graph)
+        other = None if graph is self.graph_ else graph
+        own = other is None
+        truth = self._truth() if other is None else self._aligned(other)
         mask = self._mask(nodes, truth) & truth.labelled
         if truth.y is None or not mask.any():
             raise InputError(f"{truth.name}: none of the nodes to score has a label")
@@ -253,9 +254,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         fitted = self._fitted
         known = relabelled(fitted.live.problem.labels, self.graph_, fitted.classes, labels)
         if epochs:
-            live = fitting.go_on(fitted, known, self._truth(), epochs)
-            update = Update(fitted.live, live, f"the weights are new: trained for {epochs} more epochs")
-            self._take(replace(fitted, live=live))
+            trained = fitting.go_on(fitted, known, self._truth(), epochs)
+            update = Update(fitted.live, trained.live, f"the weights are new: trained for {epochs} more epochs")
+            self._take(trained)
         else:
             update = solve_again(fitted.live, known, self._wellposed())
             self._fitted = replace(fitted, live=update.after)

@@ -26,6 +26,8 @@ TRAINING = ("lr", "weight_decay", "max_epochs", "patience")
 NETWORK = ("hidden", "dropout")
 SOLVING = ("solver", "tol", "max_steps")
 
+_HALF: dict[str, Any] = {"mask_rate": 0.5}
+
 PRESETS: dict[str, dict[str, dict[str, Any]]] = {
     "practical": {
         "all": {
@@ -46,7 +48,10 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
             "gradient": "exact",
             "warm_start": True,
         },
-        "lae": {"feature_mask": 0.5},
+        "lae": {"feature_mask": 0.5, **_HALF},
+        "label_input": _HALF,
+        "label_reuse": _HALF,
+        "reslpa": _HALF,
     },
     "paper": {
         "all": {
@@ -67,6 +72,10 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
             "gradient": "paper",
             "warm_start": False,
         },
+        "lae": _HALF,
+        "label_input": _HALF,
+        "label_reuse": _HALF,
+        "reslpa": _HALF,
     },
 }
 """Values for what is not given: for all methods, and for single ones. `tol` None is the paper's rule."""
@@ -230,7 +239,8 @@ class Settings:
 
     def network(self) -> dict[str, Any]:
         """Options of the network: the preset's only where it has them, those given whether it has them or not."""
-        known = _options_of(self.name, self.backbone)
+        base = self.method_options.get("base", "backbone")
+        known = _options_of(base if self.name == "correct_and_smooth" else self.name, self.backbone)
         wanted = {name: self.values[name] for name in NETWORK if name in self.explicit or name in known}
         return wanted | dict(self.backbone_options)
 
@@ -272,6 +282,8 @@ def _check_type(name: str, value: Any) -> None:
         raise ConfigError(f"{name}: {wanted} is needed, got {value!r}")
     if name == "hidden" and value < 1:
         raise ConfigError(f"hidden: at least 1 is needed, got {value}")
+    if name == "seed" and not 0 <= value < 2**63:
+        raise ConfigError(f"seed: a whole number of at least 0 and below 2^63 is needed, got {value}")
     if name == "solver":
         _check_choice(name, value, BY_NAME)
     if name == "gradient":

@@ -69,7 +69,7 @@ def _left_best(classifier: NodeClassifier, out: Path, command: list[str]) -> boo
         return False
     classifier.save(out)
     best = f"epoch {history.best + 1}"
-    if "train" in history.best_record:
+    if "val" in history.best_record:
         best += f", validation {history.best_record['val']:.4f}"
     typer.echo(
         f"interrupted after {len(history.epochs)} epochs; the best model so far ({best}) is {out}; "
@@ -82,7 +82,7 @@ def _left_best(classifier: NodeClassifier, out: Path, command: list[str]) -> boo
 def _say(classifier: NodeClassifier, out: Path, settings: Path, as_json: bool) -> None:
     history, split, graph = classifier.history_, classifier.split_, classifier.graph_
     test = split.test & graph.labelled
-    scores = dict(history.final) if "train" in history.final else {}  # without held-out labels there are none
+    scores = dict(history.final)
     if test.any():
         scores["test"] = classifier.score(test)
     if as_json:

@@ -67,9 +67,10 @@ class _Clock:
     def describe(self, history: History) -> str:
         record = history.epochs[-1]
         done = len(history.epochs)
-        score = f"  validation {record['val']:.4f} (best {history.best_record['val']:.4f})"
-        held_out = score if "train" in record else ""  # without held-out labels the last epoch counts as the best
-        return f"loss {record['loss']:.4f}{held_out}{_steps(record)}{self._left(done)}"
+        score = ""
+        if "val" in record:
+            score = f"  validation {record['val']:.4f} (best {history.best_record['val']:.4f})"
+        return f"loss {record['loss']:.4f}{score}{_steps(record)}{self._left(done)}"
 
     def _left(self, done: int) -> str:
         """From the second epoch on: the first one compiles, and says little about the others."""

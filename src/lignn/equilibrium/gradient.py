@@ -122,10 +122,12 @@ def _layer(fn: Map, solution: Solution, adjoint_solver: Solver, value: Tensor | 
 
     With `value` that is the output instead: where `z* = fn(z*)` the solved state itself, not one step further.
     """
+    if value is not None and not torch.is_grad_enabled():
+        return value
     z = solution.value.detach().requires_grad_()
     out = fn(z)
-    if not (torch.is_grad_enabled() and out.requires_grad):
-        return out.detach() if value is None else value
+    if not out.requires_grad:
+        return out if value is None else value
 
     def solve_adjoint(b: Tensor) -> Tensor:
         def vjp(g: Tensor) -> Tensor:
@@ -171,5 +173,8 @@ def fixed_point(
         gradient: default `Implicit()`.
         throw: raise `ConvergenceError` if the forward solve fails.
     """
+    if isinstance(z0, Solution):
+        known = z0.require() if throw else z0
+        z0 = replace(known, value=known.value.detach(), adjoints=[])
     value, solution = (gradient or Implicit()).join(fn, None, z0, solver, throw=throw)
     return replace(solution, value=value)

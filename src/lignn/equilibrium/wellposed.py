@@ -70,7 +70,8 @@ def spectral_radius(fn: Map, z: Tensor, tol: float = 1e-4) -> float:
     """Largest absolute eigenvalue of the Jacobian of `fn` at `z`.
 
     By Arnoldi's method on vector-Jacobian products (the transpose has the same eigenvalues), which also finds complex
-    and ± pairs.
+    and ± pairs. Of a large map that is far from normal, such as one along a directed path, it may find too much:
+    eigenvalues of such a matrix move far with its rounding.
     """
     at = z.detach().requires_grad_()
     with torch.enable_grad():

@@ -24,7 +24,8 @@ from typing import Any
 from lignn.errors import ConfigError, InputError, did_you_mean
 from lignn.experiments.config import RunConfig
 
-_CASE_KEYS = {"row", "against", "use", "datasets", "on", "vary"}
+_CASE_KEYS: dict[str, type] = {"row": str, "against": str, "use": list, "datasets": list, "on": dict, "vary": dict}
+_IN_WORDS = {str: "a text", int: "a whole number", list: "a list", dict: "a table"}
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,10 @@ def _filled(template: str, settings: Mapping[str, Any]) -> str:
     """The template with `{a.b}` replaced by the setting of that name."""
 
     def setting(match: re.Match[str]) -> str:
-        return str(reduce(lambda table, key: table[key], match[1].split("."), settings))
+        try:
+            return str(reduce(lambda table, key: table[key], match[1].split("."), settings))
+        except (KeyError, TypeError):
+            raise ConfigError(f"row {template!r}: there is no setting {match[1]!r}") from None
 
     return re.sub(r"\{([^}]+)\}", setting, template)
 
@@ -147,9 +151,19 @@ def load(name: str) -> Study:
             return parse(Path(name).stem, Path(name).read_text(encoding="utf-8"))
         except OSError as error:
             raise InputError(f"{name}: cannot be read: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise InputError(f"{name}: not a text file in UTF-8: {error.reason} at byte {error.start}") from error
     if name not in names():
         raise InputError(f"unknown study {name!r}; {did_you_mean(name, names())}")
     return parse(name, (resources.files("lignn.experiments") / "studies" / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def _check_types(where: str, values: Mapping[str, Any], types: Mapping[str, type]) -> None:
+    for key, value in values.items():
+        if key not in types:
+            raise ConfigError(f"{where}: {key!r} is unknown")
+        if not isinstance(value, types[key]):
+            raise ConfigError(f"{where}: {key} must be {_IN_WORDS[types[key]]}, got {value!r}")
 
 
 def parse(name: str, text: str) -> Study:
@@ -158,14 +172,17 @@ def parse(name: str, text: str) -> Study:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"study {name}: not a TOML file: {error}") from error
-    required = {"title", "report", "runs", "datasets", "case"}
-    missing, unknown = required - set(values), set(values) - required - {"base", "dataset", "shared"}
-    if missing or unknown:
-        wrong = f"{min(missing)!r} is missing" if missing else f"{min(unknown)!r} is unknown"
-        raise ConfigError(f"study {name}: {wrong}")
+    optional = {"base": dict, "dataset": dict, "shared": dict}
+    required = {"title": str, "report": str, "runs": int, "datasets": list, "case": list}
+    _check_types(f"study {name}", values, required | optional)
+    if missing := set(required) - set(values):
+        raise ConfigError(f"study {name}: {min(missing)!r} is missing")
     for number, case in enumerate(values["case"]):
-        if "row" not in case:
-            raise ConfigError(f"study {name}: case {number} has no row")
+        where = f"study {name}, case {number}"
+        if not isinstance(case, dict) or "row" not in case:
+            raise ConfigError(f"{where}: it has no row")
+        _check_types(where, {key: case[key] for key in case if key in _CASE_KEYS}, _CASE_KEYS)
+        _check_types(f"{where}, vary", case.get("vary", {}), dict.fromkeys(case.get("vary", {}), list))
         if absent := set(case.get("use", [])) - set(values.get("shared", {})):
             raise ConfigError(f"study {name}: case {case['row']!r} uses {min(absent)!r}, which is not in [shared]")
     return Study(

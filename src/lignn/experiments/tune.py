@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import Any
 
-from lignn.classifier.settings import APPLIES_TO
+from lignn.classifier import NodeClassifier
+from lignn.classifier.settings import APPLIES_TO, NETWORK, Settings
 from lignn.errors import ConfigError
 from lignn.experiments import compare
 from lignn.experiments.compare import Result, Run
@@ -53,11 +54,13 @@ def candidates(parameters: Mapping[str, Any], count: int, seed: int) -> list[dic
     method = parameters.get("method", "lignn")
     if method == "lpa":
         raise ConfigError("lpa has nothing to train and nothing to tune; choose another method")
-    own = {name: values for name, values in SPACE.items() if method in APPLIES_TO.get(name, (method,))}
-    free = {name: values for name, values in own.items() if name not in parameters}
+    preset = Settings.of(NodeClassifier(**parameters).get_params(deep=False))
+    has = {name for name in SPACE if method in APPLIES_TO.get(name, (method,))} - set(NETWORK) | set(preset.network())
+    free = {name: values for name, values in SPACE.items() if name in has and name not in parameters}
     everything = [dict(zip(free, values, strict=True)) for values in itertools.product(*free.values())]
-    random.Random(seed).shuffle(everything)
-    return [{}, *everything[: count - 1]]
+    others = [settings for settings in everything if settings.items() - preset.values.items()]
+    random.Random(seed).shuffle(others)
+    return [{}, *others[: count - 1]]
 
 
 def tune(

@@ -88,9 +88,11 @@ class CorrectAndSmooth(Method):
         self.base.load_extra_state(state.get("base", {}))
         self.chosen = None if state["chosen"] is None else (state["chosen"][0], state["chosen"][1])
 
-    def second_stage(self, problem: Problem, score: Score) -> None:
-        """Choose how many steps of each phase to take, by validation score."""
+    def second_stage(self, problem: Problem, score: Score | None) -> None:
+        """Choose how many steps of each phase to take, by validation score; without one the choice stays."""
         self.base.second_stage(problem, score)
+        if score is None:
+            return
         start = self.base.predict(problem)
         multilabel = problem.labels.multilabel
 

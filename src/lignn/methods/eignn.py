@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -19,7 +18,7 @@ from lignn.equilibrium.solvers import Solver
 from lignn.errors import ConfigError, did_you_mean
 from lignn.methods.ignn import Representation
 from lignn.methods.problem import Problem
-from lignn.propagation import Adjacency, SparseMatrix
+from lignn.propagation import Adjacency, Kept, SparseMatrix
 
 _SMALL = 1000**3
 """Up to here `Σ n_i³`, the eigendecomposition of Ã, costs less than the iterations of a training."""
@@ -72,7 +71,7 @@ class EIGNN(Representation):
         self.gamma = gamma
         self.route = route
         self.weight = uniform((num_features, num_features), (3 / num_features) ** 0.5, generator)
-        self._spectra: WeakKeyDictionary[Adjacency, _Spectrum] = WeakKeyDictionary()
+        self._spectra: Kept[_Spectrum] = Kept()
 
     def represent(self, problem: Problem) -> Solution:
         """The equilibrium by the route that fits."""

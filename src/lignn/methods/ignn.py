@@ -5,20 +5,19 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Generator, Tensor
 from torch.nn import functional
 
 from lignn.backbones import Dropout, frozen_dropout
-from lignn.backbones.layers import Linear, uniform
+from lignn.backbones.layers import Linear, check_sizes, uniform
 from lignn.equilibrium import Implicit, Solution, fixed_point
 from lignn.equilibrium.solvers import Picard, Solver
 from lignn.errors import ConfigError, InputError
 from lignn.methods.method import Method, Score
 from lignn.methods.problem import Prediction, Problem
-from lignn.propagation import Adjacency
+from lignn.propagation import Kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +84,8 @@ class Representation(Method):
     def loss(self, problem: Problem, generator: Generator) -> Tensor:
         """Mean cross-entropy over all known nodes; labels are never an input."""
         with frozen_dropout(self, generator):
-            probabilities, self.solution = self._probabilities(problem)
+            probabilities, solution = self._probabilities(problem)
+        self.solution = replace(solution, value=solution.value.detach())
         self._trained = problem
         return problem.labels.loss(probabilities, problem.labels.mask)
 
@@ -97,7 +97,7 @@ class Representation(Method):
                 self._evaluation = _Evaluation(problem, [weight.clone() for weight in self.parameters()], solution)
         return Prediction(probabilities, problem.evidence, problem.labels.multilabel, solution)
 
-    def second_stage(self, problem: Problem, score: Score) -> None:  # noqa: ARG002
+    def second_stage(self, problem: Problem, score: Score | None) -> None:  # noqa: ARG002
         """Training is over: nothing will be solved again."""
         self._trained, self._evaluation = None, None
 
@@ -136,13 +136,14 @@ class IGNN(Representation):
         solver: Solver | None = None,
         generator: Generator | None = None,
     ) -> None:
+        check_sizes(hidden)
         super().__init__(hidden, num_classes, solver, True, dropout, generator)
         if not 0 < kappa < 1:
             raise ConfigError(f"κ lies between 0 and 1, got {kappa}")
         self.kappa = kappa
         self.weight = uniform((hidden, hidden), hidden**-0.5, generator)
         self.omega = uniform((num_features, hidden), hidden**-0.5, generator)
-        self._radius: WeakKeyDictionary[Adjacency, float] = WeakKeyDictionary()
+        self._radius: Kept[float] = Kept()
 
     def represent(self, problem: Problem) -> Solution:
         """The equilibrium of `Z ↦ ReLU(Ã Z W + Ã X Ω)`, W projected first."""
@@ -164,8 +165,8 @@ class IGNN(Representation):
 def project_columns(weight: Tensor, radius: float) -> Tensor:
     """The nearest matrix whose columns have absolute sums of at most `radius`.
 
-    Each column is projected onto the l1 ball: all its entries shrink by one threshold (Duchi et al., ICML 2008). Up to
-    rounding, so that a projected matrix stays as it is.
+    Each column is projected onto the l1 ball: all its entries shrink by one threshold (Duchi et al., ICML 2008). A
+    column that is outside by rounding alone stays as it is.
     """
     size = weight.abs()
     outside = size.sum(0) > radius * (1 + len(weight) * torch.finfo(weight.dtype).eps)

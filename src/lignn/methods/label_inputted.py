@@ -85,6 +85,16 @@ class _Evaluation:
     first_step: Tensor | None
 
 
+def _uncounted(step: Step, fn: Map) -> Map:
+    """`fn`, whose calls batch normalisation does not count: only the taped step's."""
+
+    def call(state: Tensor) -> Tensor:
+        with solving(step):
+            return fn(state)
+
+    return call
+
+
 class LabelInputted(Method):
     """`Ỹ = step(input(Ỹ))`: a step that is fed labels and its own predictions.
 
@@ -148,9 +158,7 @@ class LabelInputted(Method):
             hidden = visible.hide_features(self.feature_mask, generator) if self.feature_mask else None
             taped_step = step if hidden is None else self.step.bind(hidden)
 
-            def solved(state: Tensor) -> Tensor:
-                with solving(self.step):
-                    return step(self.masking.solved(labels, state))
+            solved = _uncounted(self.step, lambda state: step(self.masking.solved(labels, state)))
 
             def masked(state: Tensor) -> Tensor:
                 return self.masking.taped(labels, state, constant_scale=paper)
@@ -159,7 +167,9 @@ class LabelInputted(Method):
                 return taped_step(masked(state))
 
             approximate = self.step.bind_adjoint(visible if hidden is None else hidden)
-            through = None if approximate is None else lambda state: approximate(masked(state))
+            through = None
+            if approximate is not None:
+                through = _uncounted(self.step, lambda state: approximate(masked(state)))
             start = self._start(problem, solved)
             out, self.solution = self.gradient.join(solved, taped, start, self.solver, throw=False, through=through)
         self._trained = problem
@@ -227,7 +237,7 @@ class LabelInputted(Method):
             contraction = self.solution.adjoints[-1].contraction
             self.rate = min(max(contraction - 0.1, 0.1), 0.9) if contraction > 0 else 0.5
 
-    def second_stage(self, problem: Problem, score: Score) -> None:  # noqa: ARG002
+    def second_stage(self, problem: Problem, score: Score | None) -> None:  # noqa: ARG002
         """Training is over: predictions start from zero, whatever state it has left."""
         self._states, self._trained, self._evaluation, self._resumed = {}, None, None, False
 

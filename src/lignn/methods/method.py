@@ -31,8 +31,11 @@ class Method(nn.Module, ABC):
     def after_update(self) -> None:
         """Called after every update of the weights, e.g. to project them."""
 
-    def second_stage(self, problem: Problem, score: Score) -> None:
-        """Called once after training, with the best weights; what it chooses, `predict` uses."""
+    def second_stage(self, problem: Problem, score: Score | None) -> None:
+        """Called once after training, with the best weights; what it chooses, `predict` uses.
+
+        Without validation labels there is no score, and nothing to choose by.
+        """
 
     def account(self) -> dict[str, Any]:
         """What the last epoch's solves were like, as plain values for the history."""

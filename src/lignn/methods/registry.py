@@ -19,6 +19,7 @@ from lignn.methods.network import Network
 from lignn.methods.presets import LIGNN, LabelInput, LabelReuse, LaE
 from lignn.methods.propagated import LPA, ResLPA
 from lignn.methods.threeference import ThreeFerence
+from lignn.options import check_options
 
 LABEL_INPUTTED: dict[str, Callable[..., Method]] = {
     "label_input": LabelInput,
@@ -88,8 +89,5 @@ def build(
 
 def _call(name: str, factory: Callable[..., Method], given: tuple[Any, ...], options: dict[str, Any]) -> Method:
     known = list(inspect.signature(factory).parameters)[len(given) :]
-    for option in options:
-        if option not in known:
-            advice = did_you_mean(option, known) if known else "it has none"
-            raise ConfigError(f"method {name!r} has no option {option!r}; {advice}")
+    check_options(f"method {name!r}", factory, options, known)
     return factory(*given, **options)

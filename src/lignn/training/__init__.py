@@ -1,6 +1,18 @@
 """Training: one loop, early stopping, history, checkpoints; it knows no concrete method."""
 
-from lignn.training.loop import End, History, Progress, Settings, train
+from lignn.training.loop import End, History, Interrupted, Progress, Settings, train
 from lignn.training.scores import Scorer, Scores, f1_micro, score_on, scorer
 
-__all__ = ["End", "History", "Progress", "Scorer", "Scores", "Settings", "f1_micro", "score_on", "scorer", "train"]
+__all__ = [
+    "End",
+    "History",
+    "Interrupted",
+    "Progress",
+    "Scorer",
+    "Scores",
+    "Settings",
+    "f1_micro",
+    "score_on",
+    "scorer",
+    "train",
+]

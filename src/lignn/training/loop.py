@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from lignn.errors import ConfigError
+from lignn.errors import ConfigError, InputError
 from lignn.methods import Method, Problem
 from lignn.training import checkpoint
 from lignn.training.scores import Scorer, Scores
@@ -26,6 +27,7 @@ class End(StrEnum):
     EPOCHS = "all epochs done"
     NOTHING_TO_TRAIN = "the method has nothing to train"
     NON_FINITE = "the loss or the state is not finite any more"
+    INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,8 @@ class History:
 
     Attributes:
         epochs: `epoch`, `loss`, one score a name, `seconds`, and the method's account of its solves.
-        best: index of the record with the best validation score, the first of equals; -1 before there is one.
+        best: index of the record with the best validation score, the first of equals; without scores the last record;
+            -1 before there is one.
         end: why training ended, None while it runs.
         final: scores of the method as it is left: with the best weights, after its second stage.
     """
@@ -84,7 +87,7 @@ class History:
     def add(self, record: dict[str, Any], eligible: bool = True) -> bool:
         """Append an epoch; whether it is the best so far of those that may be chosen."""
         self.epochs.append(record)
-        better = eligible and (self.best < 0 or record["val"] > self.best_record["val"])
+        better = eligible and (self.best < 0 or "val" not in record or record["val"] > self.best_record["val"])
         if better:
             self.best = len(self.epochs) - 1
         return better
@@ -94,60 +97,86 @@ Progress = Callable[[History], None]
 """Called after every epoch, for any front end."""
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C after an epoch at least; the method is left as if training had ended there, `history` says where."""
+
+    def __init__(self, history: History) -> None:
+        super().__init__()
+        self.history = history
+
+
 def train(
     method: Method,
     training: Problem,
     inference: Problem,
-    score: Scorer,
+    score: Scorer | None,
     generator: Generator,
     settings: Settings | None = None,
     *,
     path: Path | None = None,
+    run_id: str = "",
     progress: Progress | None = None,
 ) -> History:
     """Train `method` and leave it with the weights of the epoch with the best validation score.
+
+    `Interrupted` is raised on Ctrl-C once there is such an epoch.
 
     Args:
         method: whose loss and prediction to use.
         training: what the loss sees; without the held-out nodes' edges in the inductive setting.
         inference: what predictions see: the full graph. The same object as `training` in the transductive setting.
-        score: turns a prediction into numbers; `val` chooses the epoch, the others are only recorded.
+        score: turns a prediction into numbers; `val` chooses the epoch, the others are only recorded. None: there is
+            nothing to choose by, the last epoch is kept.
         generator: draws the masks and dropout of all epochs; best the one that has drawn the weights.
         settings: how to train.
         path: of a checkpoint; if the file is there, training goes on from it, to the same end as if never interrupted.
+        run_id: tells this run from others: the checkpoint of another one is refused.
         progress: called after every epoch.
     """
     if any(True for _ in method.parameters()):
-        history = _train(_Run(method, generator, settings or Settings()), training, inference, score, path, progress)
+        run = _Run(method, generator, settings or Settings(), run_id)
+        history = _train(run, training, inference, score, path, progress)
     else:
         history = History(end=End.NOTHING_TO_TRAIN)
     method.eval()
-    method.second_stage(inference, lambda prediction: score(prediction)["val"])
-    history.final = score(method.predict(inference))
+    if score is None:
+        method.second_stage(inference, None)
+    else:
+        method.second_stage(inference, lambda prediction: score(prediction)["val"])
+        history.final = score(method.predict(inference))
+    if history.end is End.INTERRUPTED:
+        raise Interrupted(history)
     return history
 
 
 def _train(
-    run: _Run, training: Problem, inference: Problem, score: Scorer, path: Path | None, progress: Progress | None
+    run: _Run, training: Problem, inference: Problem, score: Scorer | None, path: Path | None, progress: Progress | None
 ) -> History:
     """All epochs, with checkpoints; the method is left with the best weights."""
     if path is not None and path.exists():
-        run.restore(checkpoint.read(path))
+        run.restore(checkpoint.read(path), path)
+    whole = run.state()
     written = time.monotonic()
     try:
         while run.history.end is None:
             run.epoch(training, inference, score)
+            if path is not None:
+                whole = run.state()
             if progress is not None:
                 progress(run.history)
             if path is not None and time.monotonic() - written > run.settings.checkpoint_seconds:
-                checkpoint.write(path, run.state())
+                checkpoint.write(path, whole)
                 written = time.monotonic()
     except KeyboardInterrupt:
+        # Most interruptions fall in the middle of an epoch: the next run repeats it from where it began.
         if path is not None:
-            checkpoint.write(path, run.state())
-        raise
-    if path is not None:
-        checkpoint.write(path, run.state())
+            checkpoint.write(path, whole)
+        if run.history.best < 0:
+            raise
+        run.history.end = End.INTERRUPTED
+    else:
+        if path is not None:
+            checkpoint.write(path, whole)
     run.method.load_state_dict(run.best_weights)
     return run.history
 
@@ -155,8 +184,9 @@ def _train(
 class _Run:
     """All that the next epoch depends on."""
 
-    def __init__(self, method: Method, generator: Generator, settings: Settings) -> None:
+    def __init__(self, method: Method, generator: Generator, settings: Settings, run_id: str) -> None:
         self.method = method
+        self.run_id = run_id
         self.settings = settings
         self.optimizer = torch.optim.Adam(method.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
         self.generator = generator
@@ -166,7 +196,7 @@ class _Run:
     def _weights(self) -> dict[str, Tensor]:
         return {name: value.detach().clone() for name, value in self.method.state_dict().items()}
 
-    def epoch(self, training: Problem, inference: Problem, score: Scorer) -> None:
+    def epoch(self, training: Problem, inference: Problem, score: Scorer | None) -> None:
         """One update, one evaluation, one record."""
         start = time.perf_counter()
         number = len(self.history.epochs)
@@ -185,7 +215,7 @@ class _Run:
         if not prediction.probabilities.isfinite().all():
             self.history.end = End.NON_FINITE
             return
-        scores = score(prediction)
+        scores = {} if score is None else score(prediction)
         evaluation = {} if prediction.solution is None else {"evaluation": prediction.solution.record()}
         record = {"epoch": number, "loss": loss.item(), **scores, **account, **evaluation}
         eligible = number >= self.settings.first_epoch
@@ -197,18 +227,27 @@ class _Run:
             self.history.end = End.EPOCHS
 
     def state(self) -> dict[str, Any]:
-        """Everything, for a checkpoint."""
+        """Everything, for a checkpoint; later epochs do not change it."""
         return {
+            "run": self.run_id,
             "weights": self._weights(),
             "best": self.best_weights,
-            "optimizer": checkpoint.optimizer_state(self.optimizer),
+            "optimizer": copy.deepcopy(checkpoint.optimizer_state(self.optimizer)),
             "generator": self.generator.get_state(),
             "extra": self.method.extra_state(),
-            "history": {"epochs": self.history.epochs, "best": self.history.best, "end": self.history.end},
+            "history": {"epochs": [*self.history.epochs], "best": self.history.best, "end": self.history.end},
         }
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take up what `state` gave."""
+    def restore(self, state: dict[str, Any], path: Path) -> None:
+        """Take up what `state` gave, which was read from `path`."""
+        shapes = [
+            {name: value.shape for name, value in weights.items()} for weights in (state["weights"], self._weights())
+        ]
+        if state.get("run", "") != self.run_id or shapes[0] != shapes[1]:
+            raise InputError(
+                f"{path}: the checkpoint of another run, whose graph, split or settings are not these; "
+                "delete it, or give another file"
+            )
         self.method.load_state_dict(state["weights"])
         self.method.load_extra_state(state.get("extra", {}))
         self.best_weights = state["best"]

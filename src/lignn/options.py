@@ -1,0 +1,39 @@
+"""Options given by name: whether a factory has them, and whether they are what it takes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from numbers import Integral, Real
+from typing import Any
+
+from lignn.errors import ConfigError, did_you_mean
+
+_KINDS: dict[str, tuple[type, str]] = {
+    "int": (Integral, "a whole number"),
+    "float": (Real, "a number"),
+    "bool": (bool, "true or false"),
+}
+
+
+def check_options(
+    what: str, factory: Callable[..., Any], options: Mapping[str, Any], known: Collection[str] | None = None
+) -> None:
+    """Refuse options that `factory` does not have, and plain values that are not of the annotated type.
+
+    Args:
+        what: who has the options, for messages.
+        factory: that will be called with them.
+        options: by name.
+        known: names that may be given, default all parameters of `factory`.
+    """
+    parameters = inspect.signature(factory).parameters
+    known = parameters if known is None else known
+    for option, value in options.items():
+        if option not in known:
+            advice = did_you_mean(option, known) if known else "it has none"
+            raise ConfigError(f"{what} has no option {option!r}; {advice}")
+        annotation = parameters[option].annotation if option in parameters else ""
+        kind, wanted = _KINDS.get(getattr(annotation, "__name__", annotation), (object, ""))
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind in (Integral, Real)):
+            raise ConfigError(f"{what}: {option}: {wanted} is needed, got {value!r}")
