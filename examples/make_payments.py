@@ -1,5 +1,7 @@
 """Make examples/payments: 400 invented accounts of a payment service, three in five without a label.
 
+`new_labels.csv` beside it has the labels of two more.
+
 Customers pay shops, shops pay suppliers, suppliers pay customers (wages): neighbours have different roles, so a method
 that gives a node its neighbours' label is wrong, and one that learns how labels follow each other is right.
 """
@@ -36,6 +38,8 @@ def main() -> None:
     folder = Path(__file__).parent / "payments"
     (folder / "nodes.csv").write_text("\n".join(nodes) + "\n", encoding="utf-8")
     (folder / "edges.csv").write_text("\n".join(dict.fromkeys(edges)) + "\n", encoding="utf-8")
+    learnt = [f"{ids[i]},{role[i]}" for i in np.flatnonzero(label == "")[:2]]
+    (folder.parent / "new_labels.csv").write_text("\n".join(["id,label", *learnt]) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
@@ -11,6 +12,22 @@ from os import PathLike
 from pathlib import Path
 
 from lignn.errors import InputError, LignnError
+
+
+def check_place(path: str | PathLike[str]) -> None:
+    """Refuse a path at which nothing can be written, before the work for it begins."""
+    folder = Path(path).absolute().parent
+    if not folder.is_dir():
+        raise InputError(f"{path}: there is no folder {Path(path).parent}; create it first")
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"{path}: cannot be written there: {os.strerror(errno.EACCES)}")
+
+
+def check_file(path: str | PathLike[str]) -> None:
+    """Refuse a path at which no file can be written."""
+    if Path(path).is_dir():
+        raise InputError(f"{path}: is a folder, a file is to be written there; choose another name")
+    check_place(path)
 
 
 @contextmanager

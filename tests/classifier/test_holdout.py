@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from lignn import Graph, Split
-from lignn.classifier.holdout import checked_split, own_split
+from lignn.classifier.holdout import checked_split, hold_back, own_split
 from lignn.errors import InputError, SplitError
 from tests.problems import random_graph
 
@@ -43,6 +43,15 @@ def test_multilabel_nodes_are_one_stratum():
     assert (int(split.train.sum()), int(split.val.sum())) == (24, 6)
 
 
+def test_labels_are_held_back_from_the_training_part_alone():
+    graph = labelled([10, 10])
+    train, test = [*range(6), *range(10, 16)], [*range(6, 10), *range(16, 20)]
+    split = hold_back(graph, Split.from_indices(graph.num_nodes, train, [], test), 0)
+    assert int(split.val.sum()) == 2
+    assert (split.train | split.val).nonzero().flatten().tolist() == train
+    assert split.test.nonzero().flatten().tolist() == test
+
+
 def test_bad_labels_are_one_sentence():
     only_b = Graph(EDGES, y=[1, 1, -1], class_names=["a", "b"])
     with pytest.raises(InputError, match="all labels are of class 'b'; at least two classes need one"):
@@ -53,8 +62,6 @@ def test_bad_labels_are_one_sentence():
     n = graph.num_nodes
     with pytest.raises(InputError, match="all labels among the training nodes are of class 0"):
         checked_split(graph, Split.from_indices(n, [0, 1], [2], []))
-    with pytest.raises(SplitError, match="no node of the split's validation part has a label"):
-        checked_split(graph, Split.from_indices(n, [0, 3], [n - 1], []))
     with pytest.raises(SplitError, match="over 3 nodes, the graph has 11"):
         checked_split(graph, Split.from_indices(3, [0], [1], [2]))
 

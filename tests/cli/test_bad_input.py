@@ -74,7 +74,7 @@ TABLES: dict[str, tuple[str | bytes, str | bytes, str]] = {
     "negative weight": (NODES, "source,target,weight\na,b,-1\n", "line 2, column 'weight': '-1' is negative"),
     "heavy weight": (NODES, "source,target,weight\na,b,heavy\n", "line 2, column 'weight': 'heavy' is not a number"),
     "unknown column": (NODES, "source,target,wieght\na,b,1\n", "unknown column 'wieght'; did you mean 'weight'?"),
-    "one class": (NODES.replace("blue", "red"), EDGES, "mine: y: a single class, every labelled node"),
+    "one class": (NODES.replace("blue", "red"), EDGES, "mine: labels (y): a single class, every labelled node"),
     "no labels": (NODES.replace("blue", "").replace("red", ""), EDGES, "mine: no node has a label"),
 }  # fmt: skip
 
@@ -148,7 +148,7 @@ def features(rows: int, nodes: str = "id,label\na,red\nb,blue\n") -> Callable[[P
 
 
 GRAPHS: dict[str, tuple[Callable[[Path], None], str, str]] = {
-    "unknown dataset": (nothing, "karat", "karat: no such folder or file, and no such dataset: "),
+    "unknown dataset": (nothing, "karat", "karat: there is no such folder or file; unknown dataset 'karat'; "),
     "no folder": (nothing, "./yours", "yours: there is no such folder or file"),
     "no file": (nothing, "g.npz", "g.npz: there is no such file"),
     "damaged npz": (damaged_npz, "g.npz", "g.npz: not a whole .npz file"),
@@ -260,7 +260,11 @@ def test_places_for_a_model(place: Path) -> None:
     (place / "photos" / "cat.jpg").touch()
     check(place, ("fit", "mine", "-o", "file"), "file: is a file, a folder is to be written there")
     check(place, ("fit", "mine", "-o", "photos"), "photos: is a folder with other content, not a model")
-    check(place, ("fit", "mine", "-o", "no/where"), "no/where.checkpoint.toml: cannot be written there: No such file")
+    check(place, ("fit", "mine", "-o", "no/where"), "no/where: there is no folder no; create it first")
+    check(place, ("predict", "model", "-o", "no/p.csv"), "no/p.csv: there is no folder no; create it first")
+    check(place, ("tune", "mine", "-o", "photos"), "photos: is a folder, a file is to be written there")
+    (place / "notes.toml").write_text("# mine")
+    check(place, ("fit", "mine", "-o", "notes"), "notes.toml: the model's settings would take its place")
     (place / "new.checkpoint").touch()
     check(place, FIT, "new.checkpoint: an interrupted run; add --resume, or delete the file to start over")
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import lignn
@@ -66,6 +67,24 @@ def test_the_tables_own_split_is_used_and_its_test_part_scored(place: Path) -> N
     record = json.loads(run("fit", "own", "-o", "new", *TINY, "--json"))
     assert set(record["scores"]) == {"train", "val", "test"}
     assert lignn.load("new").split_.test.tolist() == [False] * 8 + [True] * 2
+
+
+def test_a_split_without_validation_keeps_its_test_part(place: Path) -> None:
+    """Test labels that are flipped change no prediction."""
+    parts = ["train"] * 8 + ["test"] * 4
+    found = []
+    for name, flipped in (("one", ""), ("two", "test")):
+        words = ["rb"[(i % 2) ^ (part == flipped)] for i, part in enumerate(parts)]
+        rows = [f"n{i},{word},{part},{i}" for i, (word, part) in enumerate(zip(words, parts, strict=True))]
+        edges = "\n".join(f"n{i},n{i + 1}" for i in range(11))
+        write_tables(place / name, "\n".join(["id,label,split,x", *rows]) + "\n", f"source,target\n{edges}\n")
+        record = json.loads(run("fit", name, "-o", f"{name}_model", *TINY, "--json"))
+        assert set(record["scores"]) == {"train", "val", "test"}
+        model = lignn.load(f"{name}_model")
+        assert model.split_.test.tolist() == [False] * 8 + [True] * 4
+        assert model.decision().known.tolist() == [True] * 8 + [False] * 4
+        found.append(model.predict_proba())
+    assert np.array_equal(*found)
 
 
 def test_undirected_joins_the_reverse_edges(place: Path) -> None:

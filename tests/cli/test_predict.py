@@ -10,7 +10,7 @@ import pytest
 import lignn
 from tests.cli.commands import outcome, run
 
-COLUMNS = ["id", "label", "confidence", "evidence", "known", "p_blue", "p_red"]
+COLUMNS = ["id", "label", "confidence", "evidence", "given", "p_blue", "p_red"]
 
 
 def rows(text: str) -> list[dict[str, str]]:
@@ -25,7 +25,8 @@ def test_the_table_is_the_classifiers_decision(place: Path) -> None:
     assert list(table[0]) == COLUMNS
     assert [row["id"] for row in table] == list("abcdefghijkl")
     assert [row["label"] for row in table] == decision.names.tolist()
-    assert [row["known"] for row in table] == ["false" if row["id"] in "gh" else "true" for row in table]
+    assert [row["given"] for row in table] == decision.given.tolist()
+    assert [row["id"] for row in table if not row["given"]] == ["g", "h"]
     p = np.array([[float(row["p_blue"]), float(row["p_red"])] for row in table])
     np.testing.assert_allclose(p, decision.probabilities, rtol=1e-6)
     np.testing.assert_allclose(p.sum(1), 1, rtol=1e-5)
@@ -54,6 +55,22 @@ def test_json_and_nothing_else(place: Path) -> None:
     assert sum(record["labels"].values()) == 12
     assert record["no_evidence"] == 0
     assert record["file"] == "out.csv"
+    decision = lignn.load("model").decision()
+    assert record["given"] == 10
+    assert record["given_otherwise"] == np.sum((decision.names != decision.given)[decision.known])
+    printed = json.loads(run("predict", "model", "--json"))["predictions"]
+    assert [row["id"] for row in printed] == list("abcdefghijkl")
+    assert printed[6]["given"] is None
+
+
+def test_known_labels_that_are_predicted_otherwise_are_told(place: Path) -> None:
+    (place / "new.csv").write_text("id,label\na,blue\n")
+    told = run("predict", "model", "--labels", "new.csv", "-o", "out.csv")
+    table = rows((place / "out.csv").read_text())
+    assert table[0]["given"] == "blue"
+    otherwise = sum(bool(row["given"]) and row["given"] != row["label"] for row in table)
+    assert otherwise
+    assert f"known labels that are predicted otherwise: {otherwise} of 10" in told
 
 
 def test_the_models_own_graph_by_name_gives_the_same(place: Path) -> None:
@@ -65,7 +82,7 @@ def test_new_labels_take_effect(place: Path) -> None:
     told = {row["id"]: row for row in rows(run("predict", "model", "--labels", "new.csv"))}
     classifier = lignn.load("model")
     classifier.update_labels({"g": "red", "a": None})
-    assert (told["g"]["known"], told["a"]["known"]) == ("true", "false")
+    assert (told["g"]["given"], told["a"]["given"]) == ("red", "")
     expected = classifier.decision().probabilities[:, 1]
     np.testing.assert_allclose([float(row["p_red"]) for row in told.values()], expected, rtol=1e-6)
 
@@ -74,7 +91,7 @@ def test_nodes_without_evidence_are_counted(place: Path) -> None:
     with (place / "mine" / "nodes.csv").open("a") as file:
         file.write("lonely,,0,0\n")
     out = run("predict", "model", "--graph", "mine", "-o", "out.csv")
-    assert "1 nodes have no evidence: no known label reaches them" in out
+    assert "without evidence: 1; no known label reaches them" in out
     assert rows((place / "out.csv").read_text())[-1]["evidence"] == "false"
 
 

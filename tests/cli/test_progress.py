@@ -3,6 +3,7 @@ import re
 import sys
 
 import pytest
+import typer
 
 from lignn.cli import _show_warning, progress
 from lignn.training import History
@@ -58,6 +59,18 @@ def test_without_held_out_labels_there_is_no_score_to_tell(clock: list[float]) -
     made = History()
     made.add({"epoch": 0, "loss": 0.25})
     assert progress._Clock(1).describe(made) == "loss 0.2500"
+
+
+def test_an_interruption_says_how_far_it_came(capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted() -> None:
+        with progress.of_runs(3, quiet=True) as tell:
+            tell("one")
+            raise KeyboardInterrupt
+
+    with pytest.raises(typer.Exit) as end:
+        interrupted()
+    assert end.value.exit_code == 130
+    assert capsys.readouterr().err == "interrupted after 1 of 3 runs; nothing was written\n"
 
 
 def test_quiet_means_quiet(capsys: pytest.CaptureFixture[str]) -> None:

@@ -60,6 +60,16 @@ def test_splits_without_test_labels_are_not_scored_on() -> None:
     assert int(drawn.test.sum()) == 4
 
 
+def test_splits_without_validation_labels_hold_some_back_and_keep_their_test_part() -> None:
+    own = Split.from_indices(20, range(10), [], range(10, 20))
+    graph = Graph([[0], [1]], y=torch.tensor([0, 1] * 10), splits=[own])
+    first, second = (compare.split_of(graph, number) for number in (0, 1))
+    assert torch.equal(first.test, own.test)
+    assert int(first.val.sum()) == 2
+    assert torch.equal(first.train | first.val, own.train)
+    assert not torch.equal(first.val, second.val)
+
+
 def test_too_few_labels() -> None:
     with pytest.raises(SplitError, match="graph: 2 labelled nodes are too few to train, choose and test on"):
         compare.split_of(Graph([[0], [1]], y=[0, 1]), 0)

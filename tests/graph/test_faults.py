@@ -5,6 +5,7 @@ import pytest
 
 from tests.graph.folders import EDGES, NODES, problem, put, put_parquet
 
+ADVICE = "; add it to the nodes, or remove the edge"
 HINT = "; every column but id, label, labels and split is a feature"
 
 
@@ -71,9 +72,17 @@ HINT = "; every column but id, label, labels and split is a feature"
         ),
         (NODES, "source,to\na,b\n", "edges.csv: the column 'target' is missing, the header has 'source', 'to'"),
         (NODES, "source,target,wieght\na,b,1\n", "edges.csv: unknown column 'wieght'; did you mean 'weight'?"),
-        (NODES, EDGES + "a,z\n", "edges.csv, line 4, column 'target': 'z' is not the id of a node"),
+        (
+            NODES,
+            EDGES + "a,z\n",
+            "edges.csv, line 4, column 'target': 'z' is not the id of a node" + ADVICE,
+        ),
         (NODES, EDGES + "a, b\n", "edges.csv, line 4, column 'target': ' b' has spaces around it; remove them"),
-        (NODES, EDGES + ",b\n", "edges.csv, line 4, column 'source': '' is not the id of a node"),
+        (
+            NODES,
+            EDGES + ",b\n",
+            "edges.csv, line 4, column 'source': '' is not the id of a node" + ADVICE,
+        ),
         (
             NODES,
             "source,target,weight\na,b,1\na,b,-0.5\n",
@@ -99,9 +108,16 @@ def test_ten_faults_then_the_count(folder):
     put(folder, edges="source,target\n" + "a,b\nx,y\n" * 20)
     lines = problem(folder).splitlines()
     assert len(lines) == 11
-    assert lines[0] == "edges.csv, line 3, column 'source': 'x' is not the id of a node"
-    assert lines[9] == "edges.csv, line 11, column 'target': 'y' is not the id of a node"
+    assert lines[0] == f"edges.csv, line 3, column 'source': 'x' is not the id of a node{ADVICE}"
+    assert lines[9] == f"edges.csv, line 11, column 'target': 'y' is not the id of a node{ADVICE}"
     assert lines[10] == "and 30 more"
+
+
+def test_ids_with_spaces_are_named(folder):
+    put(folder, nodes="id,label\n a ,cat\nb,dog\n", edges="source,target\na,b\n")
+    assert problem(folder) == (
+        "edges.csv, line 2, column 'source': 'a' is not the id of a node, but ' a ' is; remove the spaces there"
+    )
 
 
 def test_bad_parquet(folder):

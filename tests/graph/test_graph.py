@@ -91,7 +91,7 @@ BAD_SPLIT = Split.from_indices(2, [0], [1], [])
         ({"y": [0, 1, 0.5]}, "y: class numbers .* are needed, got fractions"),
         ({"y": [0, -2, 1]}, "y: node 1 has label -2; classes count from 0, -1 means unlabelled"),
         ({"y": [-1, -1, -1]}, "y: no labels at all, all 3 entries are -1; give y=None"),
-        ({"y": [0, 0, -1]}, "y: a single class"),
+        ({"y": [0, 0, -1]}, r"labels \(y\): a single class"),
         ({"y": [0, 1, 2], "class_names": ["a", "b"]}, "y: node 2 has label 2, but there are only 2 class names"),
         ({"y": ["a", "b", "c"]}, "y: numbers in rows of equal length are needed"),
         ({"y": torch.zeros(3, 1, 1)}, r"y: class numbers \(n\) or 0/1 rows \(n×c\) are needed, got shape \(3, 1, 1\)"),

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+_TEXTS = np.dtypes.StringDType()
+
 
 @dataclass(frozen=True, eq=False)
 class Decision:
@@ -18,6 +20,7 @@ class Decision:
         confidence: calibrated probability of the predicted class, for multi-label tasks the least certain class's.
         evidence: whether a known label reaches the node along the edges; if not, its features alone speak.
         known: whether the node's own label was known, and so part of the input.
+        given: the name of that label, which need not be the predicted one; empty where none was known.
         probabilities: calibrated, n×c.
         class_names: of the columns of `probabilities`.
     """
@@ -28,6 +31,7 @@ class Decision:
     confidence: np.ndarray
     evidence: np.ndarray
     known: np.ndarray
+    given: np.ndarray
     probabilities: np.ndarray
     class_names: tuple[str, ...]
 
@@ -38,19 +42,19 @@ class Decision:
         labels: np.ndarray,
         evidence: np.ndarray,
         known: np.ndarray,
+        given: np.ndarray,
         node_ids: np.ndarray | None,
         class_names: tuple[str, ...],
     ) -> Decision:
-        """A decision from its independent parts."""
-        texts = np.dtypes.StringDType()
-        ids = np.arange(len(labels)).astype(texts) if node_ids is None else node_ids
-        classes = np.array(class_names, dtype=texts)
+        """A decision from its independent parts; `given` as `labels`, anything where none is known."""
+        ids = np.arange(len(labels)).astype(_TEXTS) if node_ids is None else node_ids
+        classes = np.array(class_names, dtype=_TEXTS)
         if labels.ndim == 1:
-            names, confidence = classes[labels], probabilities[np.arange(len(labels)), labels]
+            confidence = probabilities[np.arange(len(labels)), labels]
         else:
-            names = np.array(["|".join(classes[row > 0]) for row in labels], dtype=texts)
             confidence = np.maximum(probabilities, 1 - probabilities).min(1)
-        return cls(ids, labels, names, confidence, evidence, known, probabilities, class_names)
+        names, told = _names(labels, classes), np.where(known, _names(given, classes), "")
+        return cls(ids, labels, names, confidence, evidence, known, told, probabilities, class_names)
 
     def __getitem__(self, nodes: np.ndarray | slice) -> Decision:
         """The rows of some nodes."""
@@ -59,3 +63,9 @@ class Decision:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+
+def _names(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    if labels.ndim == 1:
+        return classes[labels]
+    return np.array(["|".join(classes[row > 0]) for row in labels], dtype=_TEXTS)

@@ -56,8 +56,7 @@ def fit(
 ) -> Fitted:
     """Train the method of `settings` on `graph`; see `NodeClassifier.fit`."""
     _check_graph(graph, settings.name)
-    reveal = split is None
-    split = holdout.own_split(graph, settings.values["seed"]) if split is None else holdout.checked_split(graph, split)
+    split, reveal = _split(graph, split, settings.values["seed"])
     classes = Classes.of(graph)
     method, generator = _fresh(settings, graph, len(classes))
     problem = Problem.with_labels(graph, classes.known(graph, split.train & graph.labelled, settings.dtype))
@@ -73,6 +72,16 @@ def fit(
     if reveal:
         live = live.with_labels(known)
     return Fitted(settings, classes, graph, split, history, live, calibration, interrupted)
+
+
+def _split(graph: Graph, given: Split | None, seed: int) -> tuple[Split, bool]:
+    """The split to fit with, and whether its validation labels were held back here, so that predictions know them."""
+    if given is None:
+        return holdout.own_split(graph, seed), True
+    split = holdout.checked_split(graph, given)
+    if (split.val & graph.labelled).any():
+        return split, False
+    return holdout.hold_back(graph, split, seed), True
 
 
 def _check_graph(graph: Graph, method: str) -> None:

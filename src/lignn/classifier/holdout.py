@@ -13,33 +13,36 @@ SHARE = 0.2
 
 
 def own_split(graph: Graph, seed: int) -> Split:
-    """Known labels divided into training and validation; all unlabelled nodes are `test`, to be predicted.
+    """Known labels divided into training and validation; all unlabelled nodes are `test`, to be predicted."""
+    require_labels(graph)
+    return hold_back(graph, Split(graph.labelled, torch.zeros_like(graph.labelled), ~graph.labelled), seed)
+
+
+def hold_back(graph: Graph, split: Split, seed: int) -> Split:
+    """`split` with labels of its training part as the validation part; its test part is left alone.
 
     A fifth of each class is held back, at least one label of a class with two or more, and at least one label of each
     class is left for training. With one label a class nothing can be held back, and validation is empty.
     """
-    require_labels(graph)
     assert graph.y is not None
     generator = torch.Generator().manual_seed(seed)
-    labelled = graph.labelled.nonzero().flatten()
-    strata = [labelled] if graph.is_multilabel else [labelled[graph.y[labelled] == c] for c in range(graph.num_classes)]
-    validation = torch.zeros(graph.num_nodes, dtype=torch.bool)
+    known = (split.train & graph.labelled).nonzero().flatten()
+    strata = [known] if graph.is_multilabel else [known[graph.y[known] == c] for c in range(graph.num_classes)]
+    validation = torch.zeros_like(split.train)
     for nodes in strata:
         count = min(max(round(SHARE * len(nodes)), 1), len(nodes) - 1)
         if count > 0:
             validation[nodes[torch.randperm(len(nodes), generator=generator)[:count]]] = True
-    return Split(graph.labelled & ~validation, validation, ~graph.labelled)
+    return Split(split.train & ~validation, validation, split.test)
 
 
 def checked_split(graph: Graph, split: Split) -> Split:
-    """`split` if it fits the graph and has labels to train and validate with."""
+    """`split` if it fits the graph and has labels to train with."""
     if not isinstance(split, Split):
         raise SplitError(f"split: a lignn.Split is needed, got {type(split).__name__}")
     if split.num_nodes != graph.num_nodes:
         raise SplitError(f"the split is over {split.num_nodes} nodes, the graph has {graph.num_nodes}")
     require_labels(graph, split.train)
-    if not (split.val & graph.labelled).any():
-        raise SplitError("no node of the split's validation part has a label; leave the split out to have one drawn")
     return split
 
 

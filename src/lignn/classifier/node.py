@@ -154,7 +154,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         Args:
             graph: with labels; y = -1 is unlabelled.
             split: whose training labels to learn from and whose validation labels to hold back; test labels are never
-                looked at. None: a fifth of the known labels is held back, and is known in the predictions.
+                looked at. Without validation labels, or for None (all known labels), a fifth of the labels to learn
+                from is held back, and is known in the predictions.
             progress: called with the history after every epoch.
             checkpoint: file to write training to as it goes, and to go on from if it is there.
         """
@@ -193,13 +194,15 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         return self._calibrated(self._on(graph)).numpy()
 
     def decision(self, graph: Graph | None = None) -> Decision:
-        """Labels, names, confidence, and whether there is evidence, of every node."""
+        """Labels, names, confidence, whether there is evidence, and the label that was given, of every node."""
         live = self._on(graph)
+        known = live.problem.labels
         return Decision.of(
             self._calibrated(live).numpy(),
             live.labels.numpy(),
             live.problem.evidence.numpy(),
-            live.problem.labels.mask.numpy(),
+            known.mask.numpy(),
+            (known.onehot if known.multilabel else known.onehot.argmax(1)).numpy(),
             live.problem.edges.node_ids,
             self.class_names_,
         )

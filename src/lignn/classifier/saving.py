@@ -99,7 +99,7 @@ def read(folder: str | PathLike[str], objects: Mapping[str, Any]) -> tuple[dict[
 
 def _config(path: Path) -> dict[str, Any]:
     if not (path / CONFIG).is_file():
-        raise InputError(f"{path}: there is no model here (no {CONFIG})")
+        raise InputError(f"{path}: there is no model here (no {CONFIG}); make one by lignn fit, or save")
     try:
         config = json.loads((path / CONFIG).read_text(encoding="utf-8"))
         if config["format"] > FORMAT:
@@ -110,7 +110,9 @@ def _config(path: Path) -> dict[str, Any]:
         intact = checksum == _own_checksum(config)
     except InputError:
         raise
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except OSError as error:
+        raise InputError(f"{path / CONFIG}: cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path / CONFIG}: is damaged ({error}); copy the model again") from error
     if not intact:
         raise InputError(f"{path / CONFIG}: was changed after the model was saved; copy the model again, or fit anew")

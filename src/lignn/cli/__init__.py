@@ -15,7 +15,12 @@ from typer.exceptions import TyperException
 from lignn.cli import bench, compare, datasets, diagnose, fit, predict, report, reproduce, tune
 from lignn.errors import ConvergenceWarning, InputError, LignnError
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 for verb in (fit.fit, predict.predict, compare.compare, diagnose.diagnose, tune.tune):
     app.command()(verb)
 for verb in (reproduce.reproduce, report.report, bench.bench):
@@ -69,4 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if message := error.format_message():  # `lignn` alone has printed its help
                 typer.echo(f"error: {message}", err=True)
             code = error.exit_code
+        except OSError as error:  # of the output: files of the user's have their own words
+            sys.stdout = None  # what is left in its buffer would fail once more
+            typer.echo(f"error: {error.strerror or error}", err=True)
+            code = 1
     sys.exit(code)

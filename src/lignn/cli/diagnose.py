@@ -7,7 +7,7 @@ from dataclasses import asdict
 import typer
 
 from lignn.cli.output import Json, print_json
-from lignn.cli.predict import Model
+from lignn.cli.predict import Model, not_calibrated
 
 
 def diagnose(model: Model, as_json: Json = False) -> None:
@@ -21,4 +21,4 @@ def diagnose(model: Model, as_json: Json = False) -> None:
         print_json(asdict(certificate) | {"calibration": None if calibration is None else asdict(calibration)})
         return
     typer.echo(str(certificate))
-    typer.echo(f"confidence: {loaded.calibration_ or 'not calibrated (too few held-out labels, or not wanted)'}")
+    typer.echo(f"confidence: {loaded.calibration_ or not_calibrated(loaded)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,7 +37,8 @@ def fit(
     data = Source(graph, undirected).read()
     classifier = NodeClassifier(**parameters)
     resolved = _resolved(classifier)
-    own = next((split for split in data.splits if (split.val & data.labelled).any()), None)
+    complete = (split for split in data.splits if (split.val & data.labelled).any())
+    own = next(chain(complete, data.splits), None)
     with running.kept(resolved, data):
         try:
             with progress.of_training(resolved["max_epochs"], quiet=as_json) as tell:

@@ -11,6 +11,7 @@ from lignn.cli.options import Undirected
 from lignn.cli.output import Json, print_json
 
 if TYPE_CHECKING:
+    from lignn.classifier import NodeClassifier
     from lignn.classifier.decision import Decision
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder that `lignn fit` has written.")]
@@ -19,7 +20,7 @@ Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder that `lignn
 def predict(
     model: Model,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="A .csv or .parquet file; without it, CSV is printed.")
+        Path | None, typer.Option("--out", "-o", help="A .csv or .parquet file; without it, the rows are printed.")
     ] = None,
     graph: Annotated[
         str | None, typer.Option(metavar="GRAPH", help="Another graph; default: the one it was trained on.")
@@ -30,7 +31,7 @@ def predict(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Predict every node's label: id, label, confidence, evidence, all class probabilities."""
+    """Predict every node's label: id, label, confidence, evidence, the label given, all class probabilities."""
     from lignn import classifier
     from lignn.cli import prediction_table
     from lignn.errors import InputError
@@ -38,7 +39,7 @@ def predict(
     from lignn.graph import label_table
 
     if out is not None:
-        prediction_table.check_ending(out)
+        prediction_table.check(out)
     if graph is not None and labels is not None:
         raise InputError("--labels: new labels are for the graph of the model; with --graph, put them into its tables")
     if undirected and graph is None:
@@ -56,11 +57,22 @@ def predict(
     if out is not None:
         prediction_table.write(table, out)
     if as_json:
-        print_json(_summary(decision) | {"file": None if out is None else str(out)})
+        rows = {"predictions": table.to_pylist()} if out is None else {"file": str(out)}
+        print_json(_summary(decision) | rows)
     elif out is None:
         typer.echo(prediction_table.as_csv(table), nl=False)
     else:
         _say(decision, out)
+        if loaded.calibration_ is None:
+            typer.echo(f"confidence: {not_calibrated(loaded)}")
+
+
+def not_calibrated(classifier: NodeClassifier) -> str:
+    """Why the confidence of a classifier is as its network has it."""
+    from lignn.classifier.calibration import FEWEST
+
+    wanted = f"fewer than {FEWEST} labels were held back" if classifier.calibrate else "it was not wanted"
+    return f"not calibrated: {wanted}"
 
 
 def _summary(decision: Decision) -> dict[str, object]:
@@ -70,6 +82,8 @@ def _summary(decision: Decision) -> dict[str, object]:
         "labels": {name: names.count(name) for name in sorted(set(names))},
         "mean_confidence": float(decision.confidence.mean()),
         "no_evidence": int((~decision.evidence).sum()),
+        "given": int(decision.known.sum()),
+        "given_otherwise": int((decision.known & (decision.names != decision.given)).sum()),
     }
 
 
@@ -77,4 +91,7 @@ def _say(decision: Decision, out: Path) -> None:
     found = _summary(decision)
     typer.echo(f"{found['nodes']} predictions, mean confidence {found['mean_confidence']:.2f}: {out}")
     if found["no_evidence"]:
-        typer.echo(f"{found['no_evidence']} nodes have no evidence: no known label reaches them, features alone speak")
+        typer.echo(f"without evidence: {found['no_evidence']}; no known label reaches them, features alone speak")
+    if found["given_otherwise"]:
+        otherwise = f"{found['given_otherwise']} of {found['given']}"
+        typer.echo(f"known labels that are predicted otherwise: {otherwise}; the column `given` has them")

@@ -1,4 +1,4 @@
-"""Predictions as a table: `id`, `label`, `confidence`, `evidence`, `known`, and `p_CLASS` for every class."""
+"""Predictions as a table: `id`, `label`, `confidence`, `evidence`, `given`, and `p_CLASS` for every class."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from lignn.atomic import whole_file
+from lignn.atomic import check_file, whole_file
 from lignn.classifier.decision import Decision
 from lignn.errors import InputError
 
 ENDINGS = (".csv", ".parquet")
 
 
-def check_ending(path: Path) -> None:
-    """Refuse a file whose ending names no format, before the work begins."""
+def check(path: Path) -> None:
+    """Refuse a file that cannot be written, or whose ending names no format, before the work begins."""
     if path.suffix not in ENDINGS:
         raise InputError(f"{path}: predictions are written as {' or '.join(ENDINGS)}; choose such an ending")
+    check_file(path)
 
 
 def of(decision: Decision) -> pa.Table:
@@ -29,7 +30,7 @@ def of(decision: Decision) -> pa.Table:
         "label": pa.array(decision.names.tolist(), pa.string()),
         "confidence": decision.confidence,
         "evidence": decision.evidence,
-        "known": decision.known,
+        "given": pa.array(decision.given.tolist(), pa.string(), mask=~decision.known),
     }
     probabilities = zip(decision.class_names, decision.probabilities.T, strict=True)
     return pa.table(columns | {f"p_{name}": column for name, column in probabilities})

@@ -39,7 +39,24 @@ def of_training(max_epochs: int, quiet: bool) -> Iterator[Callable[[History], No
 
 @contextmanager
 def of_runs(total: int, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """What to call, with a few words, after each of `total` runs."""
+    """What to call, with a few words, after each of `total` runs; an interruption is told and ends the command."""
+    done = 0
+    try:
+        with _shown(total, quiet) as show:
+
+            def tell(words: str) -> None:
+                nonlocal done
+                done += 1
+                show(words)
+
+            yield tell
+    except KeyboardInterrupt:
+        typer.echo(f"interrupted after {done} of {total} runs; nothing was written", err=True)
+        raise typer.Exit(130) from None
+
+
+@contextmanager
+def _shown(total: int, quiet: bool) -> Iterator[Callable[[str], None]]:
     from rich.console import Console
 
     console = Console(stderr=True)

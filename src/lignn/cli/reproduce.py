@@ -50,11 +50,15 @@ def reproduce(
             f"its datasets are {', '.join(datasets)}"
         )
     results = []
-    for one in chosen:
-        agenda = runner.agenda(one, out, runs, only or (), retry)
-        results.append(_plan(one, agenda, jobs, out) if dry_run else _run(one, agenda, jobs))
-        if not as_json:
-            _say(results[-1])
+    try:
+        for one in chosen:
+            agenda = runner.agenda(one, out, runs, only or (), retry)
+            results.append(_plan(one, agenda, jobs, out) if dry_run else _run(one, agenda, jobs))
+            if not as_json:
+                _say(results[-1])
+    except KeyboardInterrupt:
+        typer.echo("interrupted; every finished run is recorded, and the same command goes on from there", err=True)
+        raise typer.Exit(130) from None
     if as_json:
         typer.echo(json.dumps(results, indent=2))
     if not dry_run and any(result["failed"] or result["failed_before"] for result in results):

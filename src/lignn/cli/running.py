@@ -46,14 +46,18 @@ class Running:
 
     def fresh(self, given: dict[str, Any]) -> dict[str, Any]:
         """The settings of a new run; refused where it would take the place of something else."""
+        from lignn.atomic import check_place
         from lignn.classifier import saving
 
+        check_place(self.model)
         if self.checkpoint.exists():
             raise InputError(f"{self.checkpoint}: an interrupted run; add --resume, or delete the file to start over")
         if self.model.exists() and not self.model.is_dir():
             raise InputError(f"{self.model}: is a file, a folder is to be written there; choose another name")
         if self.model.is_dir() and any(self.model.iterdir()) and not (self.model / saving.CONFIG).exists():
             raise InputError(f"{self.model}: is a folder with other content, not a model; choose another name")
+        if self.settings.exists() and not self.model.is_dir():
+            raise InputError(f"{self.settings}: the model's settings would take its place; choose another model name")
         return given
 
     def resumed(self, given: dict[str, Any]) -> dict[str, Any]:

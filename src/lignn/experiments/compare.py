@@ -11,12 +11,14 @@ from statistics import mean
 from typing import Any
 
 from lignn.classifier import NodeClassifier
+from lignn.classifier.holdout import hold_back
 from lignn.classifier.settings import APPLIES_TO, SOLVING
 from lignn.errors import ConvergenceWarning, InputError, LignnError, SplitError, did_you_mean
 from lignn.experiments import workers
 from lignn.experiments.sources import Source
 from lignn.experiments.summary import Difference, mean_and_deviation, paired
 from lignn.graph import Graph, Split, splits
+from lignn.graph.split import PARTS
 
 BASE = "backbone"
 METHODS = (BASE, "lpa", "correct_and_smooth", "label_input", "label_reuse", "lignn")
@@ -149,12 +151,18 @@ def perform(run: Run) -> Result:
 
 
 def split_of(graph: Graph, number: int) -> Split:
-    """The graph's own splits in turn if they can be scored, else 60/20/20 of its labelled nodes, class by class."""
-    own = [split for split in graph.splits if all((getattr(split, p) & graph.labelled).any() for p in ("val", "test"))]
+    """The graph's own splits in turn if they can be scored, else 60/20/20 of its labelled nodes, class by class.
+
+    Where a split has no validation labels, a part of its training labels serves as such.
+    """
+    own = [split for split in graph.splits if (split.test & graph.labelled).any()]
     if own:
-        return own[number % len(own)]
-    drawn = splits.stratified(graph, _FRACTIONS, seed=number)
-    if not (drawn.train.any() and drawn.val.any() and drawn.test.any()):
+        drawn = own[number % len(own)]
+        if not (drawn.val & graph.labelled).any():
+            drawn = hold_back(graph, drawn, seed=number)
+    else:
+        drawn = splits.stratified(graph, _FRACTIONS, seed=number)
+    if not all((getattr(drawn, part) & graph.labelled).any() for part in PARTS):
         count = int(graph.labelled.sum())
         raise SplitError(
             f"{graph.name}: {count} labelled nodes are too few to train, choose and test on; label some more"

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from lignn.atomic import whole_file
+from lignn.atomic import check_file, whole_file
 from lignn.errors import InputError
 from lignn.experiments import page
 from lignn.experiments.compare import Comparison
@@ -27,10 +27,7 @@ def check(file: Path) -> None:
     """Refuse a place for the report that cannot be one, before the work begins."""
     if file.suffix != ".html":
         raise InputError(f"{file}: the report is an .html file; choose such a name")
-    if file.is_dir():
-        raise InputError(f"{file}: is a folder, a file is to be written there; choose another name")
-    if not file.absolute().parent.is_dir():
-        raise InputError(f"{file}: there is no folder {file.parent}; create it first")
+    check_file(file)
 
 
 def write(comparison: Comparison, file: Path) -> None:

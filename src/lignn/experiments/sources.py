@@ -33,7 +33,7 @@ class Source:
         except DatasetError as unknown:
             if _looks_like_path(self.name) or Path(self.name).exists():
                 return True
-            raise DatasetError(f"{self.name}: no such folder or file, and no such dataset: {unknown}") from unknown
+            raise DatasetError(f"{self.name}: there is no such folder or file; {unknown}") from unknown
         return False
 
     def read(self) -> Graph:

@@ -63,12 +63,15 @@ def unique(unit: str) -> Check:
 
 def among(known: Collection[str], what: str, hint: str = "") -> Check:
     """One of the known words."""
+    padded = {word.strip(): word for word in known if word != word.strip()}
 
     def check(cell: str, _row: int) -> str | None:
         if cell in known:
             return None
         if cell.strip() in known:
             return f"{quoted(cell)} has spaces around it; remove them"
+        if cell in padded:
+            return f"{quoted(cell)} is not {what}, but {quoted(padded[cell])} is; remove the spaces there"
         return f"{quoted(cell)} is not {what}{hint}"
 
     return check

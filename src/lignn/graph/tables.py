@@ -180,7 +180,7 @@ def _read_edges(table: Table, ids: pa.Array, notes: Notes) -> tuple[np.ndarray, 
                 if not np.all(np.isfinite(weights[-1]) & (weights[-1] >= 0)):
                     raise BadRowsError("a weight is negative or not finite")
     except BadRowsError as problem:
-        end = faults.among(set(ids.to_pylist()), "the id of a node")
+        end = faults.among(set(ids.to_pylist()), "the id of a node", "; add it to the nodes, or remove the edge")
         weight = faults.number(_LARGEST[notes.weight_type], smallest=0)
         faults.report(table, {"source": end, "target": end, "weight": weight}, str(problem))
     return np.concatenate(ends, 1, dtype=np.int64), np.concatenate(weights) if weighted else None

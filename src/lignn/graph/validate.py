@@ -119,7 +119,9 @@ def _class_numbers(y: Tensor, class_names: Sequence[str] | None) -> Tensor:
         raise GraphError(f"y: node {node} has label {top}, but there are only {len(class_names)} class names")
     if (top + 1 if class_names is None else len(class_names)) < 2:
         name = 0 if class_names is None else repr(class_names[0])
-        raise GraphError(f"y: a single class, every labelled node has label {name}; there is nothing to tell apart")
+        raise GraphError(
+            f"labels (y): a single class, every labelled node has label {name}; there is nothing to tell apart"
+        )
     return y
 
 
