@@ -93,10 +93,13 @@ def _say(classifier: NodeClassifier, out: Path, settings: Path, as_json: bool) -
             | {"best_epoch": history.best + 1 or None, "scores": scores, "parameters": classifier.get_params()}
         )
         return
-    words = ", ".join(f"{part} {score:.4f}" for part, score in scores.items())
+    count = {part: int((getattr(split, part) & graph.labelled).sum()) for part in scores}
+    words = ", ".join(f"{part} {score:.4f} ({count[part]} nodes)" for part, score in scores.items())
     trained = f"{classifier.n_iter_} epochs ({history.end}), best epoch {history.best + 1}"
     if history.best < 0:
         trained = str(history.end)
+    elif not history.final:
+        trained = f"{classifier.n_iter_} epochs, the last one is kept: too few labels to hold some back"
     typer.echo(trained + (f": F1-micro {words}" if words else ""))
     command = shlex.join(["lignn", "predict", str(out), "-o", "predictions.csv"])
     typer.echo(f"Model: {out} (settings: {settings}); predict by: {command}")
