@@ -29,5 +29,5 @@ def test_folders_and_files(name: str) -> None:
 
 
 def test_neither() -> None:
-    with pytest.raises(DatasetError, match=r"weekdy: no such folder or file, .* did you mean 'weekday'"):
+    with pytest.raises(DatasetError, match=r"weekdy: there is no such folder or file; .* did you mean 'weekday'"):
         _ = Source("weekdy").is_path
