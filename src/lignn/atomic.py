@@ -25,17 +25,20 @@ def check_place(path: str | PathLike[str]) -> None:
 
 def check_file(path: str | PathLike[str]) -> None:
     """Refuse a path at which no file can be written."""
+    _refuse_folder(path)
+    check_place(path)
+
+
+def _refuse_folder(path: str | PathLike[str]) -> None:
     if Path(path).is_dir():
         raise InputError(f"{path}: is a folder, a file is to be written there; choose another name")
-    check_place(path)
 
 
 @contextmanager
 def whole_file(path: str | PathLike[str]) -> Iterator[Path]:
     """A temporary path beside `path` (same ending) for the body to write; it becomes `path` when the body succeeds."""
+    _refuse_folder(path)
     target = Path(path).resolve()
-    if target.is_dir():
-        raise InputError(f"{path}: is a folder, a file is to be written there; choose another name")
     temporary = _sibling(target)
     with _explained(path):
         try:

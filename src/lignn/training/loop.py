@@ -240,10 +240,11 @@ class _Run:
 
     def restore(self, state: dict[str, Any], path: Path) -> None:
         """Take up what `state` gave, which was read from `path`."""
-        shapes = [
-            {name: value.shape for name, value in weights.items()} for weights in (state["weights"], self._weights())
-        ]
-        if state.get("run", "") != self.run_id or shapes[0] != shapes[1]:
+        theirs, ours = (
+            {name: value.shape for name, value in weights.items()}
+            for weights in (state["weights"], self.method.state_dict())
+        )
+        if state.get("run", "") != self.run_id or theirs != ours:
             raise InputError(
                 f"{path}: the checkpoint of another run, whose graph, split or settings are not these; "
                 "delete it, or give another file"
