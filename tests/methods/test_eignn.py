@@ -1,7 +1,5 @@
 """EIGNN: the closed form and the iterative route are one equilibrium with one gradient."""
 
-import time
-
 import pytest
 import torch
 
@@ -97,9 +95,7 @@ def test_more_than_ten_thousand_nodes_without_an_eigendecomposition_of_the_graph
     sizes = []
     eigh = torch.linalg.eigh
     monkeypatch.setattr(torch.linalg, "eigh", lambda m: sizes.append(m.shape[-1]) or eigh(m))
-    start = time.perf_counter()
     _, slopes = gradients(method, problem)
-    assert time.perf_counter() - start < 20
     assert method.solution.status is Status.CONVERGED
     assert method.solution.steps > 3
     assert all(slope.isfinite().all() for slope in slopes.values())
