@@ -88,7 +88,8 @@ def grid(dataset: str, seed: int, forward: list[float | None], backward: list[fl
             for solve, value in zip(("forward", "backward"), measured, strict=True)
         }
         config = {"method": {"name": "lignn", "mask_rate": number / 10}, "backbone": {}}
-        runs.append(tiny.record(f"β {number / 10}", seed, 0.5, dataset=dataset, solves=solves, config=config))
+        changes = {"dataset": dataset, "solves": solves, "config": config, "best_epoch": 100 - 10 * number}
+        runs.append(tiny.record(f"β {number / 10}", seed, 0.5, **changes))
     return runs
 
 
@@ -101,14 +102,38 @@ def test_contraction_and_its_rank_correlation():
     forward, pubmed, backward, _ = next(block for block in blocks if isinstance(block, Table)).rows
     # the second run's K̂(0.9) is 0, not measurable: its rank correlation is that of eight values, and it has no pair
     assert forward[:2] == ("cora", "forward")
-    assert forward[2:] == ("2", "-1.00 (-1.00 … -1.00)", "1.33 ± 0.58", "0.20", "-0.80 (1)", "1 of 20")
-    assert backward[2:] == ("2", "+1.00 (+1.00 … +1.00)", "0.60 ± 0.57", "0.95 ± 0.07", "+0.80 (1)", "1 of 20")
+    assert forward[2:] == ("2", "-1.00 (-1.00 … -1.00)", "1.33 ± 0.58", "0.20", "-0.80 (1)", "1 of 20", "90 → 10")
+    assert backward[2:] == (
+        "2",
+        "+1.00 (+1.00 … +1.00)",
+        "0.60 ± 0.57",
+        "0.95 ± 0.07",
+        "+0.80 (1)",
+        "1 of 20",
+        "90 → 10",
+    )
     assert pubmed[2:4] == ("0", "incomplete (3 of 9 mask rates)")
     assert texts(blocks)[0] == (
-        "Forward solve: the mean rank correlation of K̂ with β is negative on 1 of 1 graphs with complete runs, "
+        "Forward solve: the mean rank correlation of K̂ with β is negative on 1 of 1 lines with complete runs, "
         "and K̂(0.9) < K̂(0.1) on 1 of 1 where both were measured. Incomplete: pubmed."
     )
-    assert "negative on 0 of 1 graphs with complete runs (not on cora)" in texts(blocks)[1]
+    assert "negative on 0 of 1 lines with complete runs (not on cora)" in texts(blocks)[1]
+
+
+def test_contraction_in_several_settings_has_the_grid_that_its_study_plans():
+    def early(rate: float, value: float) -> dict:
+        solves = {solve: {"contraction_at_best": value} for solve in ("forward", "backward")}
+        row = f"after 30 epochs (β = {rate})"
+        return tiny.planned("wellposed", row, 0, 0.5, "cora", solves=solves, best_epoch=29)
+
+    runs = [early(rate, value) for rate, value in ((0.1, 0.2), (0.3, 0.3), (0.5, 0.5), (0.7, 0.6), (0.9, 0.9))]
+    blocks = contraction.view(Found.of("wellposed", runs, study.load("wellposed")))
+    forward, _ = next(block for block in blocks if isinstance(block, Table)).rows
+    assert forward[:3] == ("cora, after 30 epochs", "forward", "1")
+    assert forward[3:] == ("+1.00", "0.20", "0.90", "+0.70 (1)", "0 of 5", "29 → 29")
+    assert texts(blocks)[0].endswith(
+        "Incomplete: pubmed, after 30 epochs; cora, after 200 epochs; pubmed, after 200 epochs."
+    )
 
 
 def chains(row: str, length: int, *values: float, method: str = "lignn") -> list[dict]:

@@ -66,7 +66,7 @@ def transitions(matrices: Mapping[str, tuple[Sequence[Sequence[float]], Sequence
 
 
 def contraction(panels: Mapping[str, Mapping[str, Series]]) -> Figure:
-    """K̂ against the mask rate: a panel for each solve, a line for each dataset."""
+    """K̂ against the mask rate: a panel for each solve, a line for each dataset or setting."""
     figure = Figure(figsize=(4.6 * len(panels), 4.2), layout="constrained")
     for axes, (solve, lines) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
         for number, (dataset, series) in enumerate(lines.items()):
@@ -74,7 +74,7 @@ def contraction(panels: Mapping[str, Mapping[str, Series]]) -> Figure:
             _line(axes, series, dataset, number, 0.008 * (number - (len(lines) - 1) / 2))
         axes.axhline(1, color="grey", linewidth=0.8, linestyle="--")
         axes.set_xticks(sorted({rate for series in lines.values() for rate in series}))
-        axes.set(title=f"{solve} solve", xlabel="mask rate β", ylabel="K̂ at the best epoch (mean ± std)")
+        axes.set(title=f"{solve} solve", xlabel="mask rate β", ylabel="K̂ at the chosen epoch (mean ± std)")
         axes.set_ylim(bottom=0)
     _legend_below(figure, figure.axes[0])
     return figure
