@@ -23,10 +23,14 @@ def check_place(path: str | PathLike[str]) -> None:
         raise InputError(f"{path}: cannot be written there: {os.strerror(errno.EACCES)}")
 
 
-def check_file(path: str | PathLike[str]) -> None:
-    """Refuse a path at which no file can be written."""
+def check_file(path: str | PathLike[str], *inputs: str | PathLike[str]) -> None:
+    """Refuse a path at which no file can be written, or that is one of the files and folders that are read."""
     _refuse_folder(path)
     check_place(path)
+    target = Path(path).resolve()
+    for source in inputs:
+        if Path(source).resolve() in (target, target.parent):
+            raise InputError(f"{path}: {source} is read, nothing is written there; choose another place")
 
 
 def _refuse_folder(path: str | PathLike[str]) -> None:
@@ -59,7 +63,7 @@ def whole_folder(path: str | PathLike[str], marker: str, ours: Collection[str]) 
     """
     target = Path(path).resolve()
     with _explained(path):
-        _refuse_to_replace(path, target, marker, {marker, *ours})
+        check_folder(path, marker, ours)
         temporary, old = _sibling(target), _sibling(target)
         try:
             temporary.mkdir()
@@ -81,7 +85,9 @@ def whole_folder(path: str | PathLike[str], marker: str, ours: Collection[str]) 
         shutil.rmtree(old, ignore_errors=True)
 
 
-def _refuse_to_replace(path: str | PathLike[str], target: Path, marker: str, ours: Collection[str]) -> None:
+def check_folder(path: str | PathLike[str], marker: str, ours: Collection[str]) -> None:
+    """Refuse a path that `whole_folder` would not replace."""
+    target = Path(path).resolve()
     if not target.exists():
         return
     if not target.is_dir():
@@ -89,7 +95,7 @@ def _refuse_to_replace(path: str | PathLike[str], target: Path, marker: str, our
     present = {entry.name for entry in target.iterdir()}
     if present and marker not in present:
         raise InputError(f"{path}: is a folder with other content (no {marker}); choose a new or empty folder")
-    if others := sorted(present.difference(ours)):
+    if others := sorted(present.difference({marker, *ours})):
         raise InputError(
             f"{path}: would be replaced, but {others[0]!r} in it was not written by lignn; move it away first"
         )

@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 import torch
 
+from lignn import Graph
 from lignn.classifier.certificate import certify
 from lignn.classifier.live import Live
 from lignn.equilibrium.solvers import Picard
-from tests.classifier.small import fitted
+from tests.classifier.small import fitted, small_graph
 
 
 def dense_radius(live):
@@ -44,6 +45,16 @@ def test_verdicts():
     assert "not proved" in str(deep)
     implicit = fitted("ignn", max_epochs=2).diagnose()
     assert (implicit.unique, implicit.spectral_radius) == ("yes", None)
+
+
+def test_propagation_keeps_what_it_starts_with_where_no_label_arrives():
+    whole = small_graph()
+    island = torch.tensor([[90, 91], [91, 90]])
+    x, y = torch.cat([whole.x, whole.x[:2]]), torch.cat([whole.y, torch.tensor([-1, -1])])
+    graph = Graph(torch.cat([whole.edge_index, island], 1), x=x, y=y, class_names=whole.class_names)
+    plain, residual = (fitted(method, graph, max_epochs=2).diagnose() for method in ("lpa", "reslpa"))
+    assert (plain.unique, plain.contracts) == ("no", False)
+    assert residual.unique == "yes"
 
 
 def test_theorem_1_of_a_one_hop_network():

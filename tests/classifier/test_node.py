@@ -350,3 +350,23 @@ def test_wrong_parts_to_score():
 def test_a_split_of_another_graph_is_refused():
     with pytest.raises(InputError, match="the split is over 3 nodes, the graph has 90"):
         NodeClassifier().fit(small_graph(), Split.from_indices(3, [0], [1], [2]))
+
+
+def test_what_a_prediction_gives_is_the_callers_own():
+    found = fitted(calibrate=False)
+    labels, probabilities, score = found.predict().copy(), found.predict_proba().copy(), found.score()
+    found.predict()[:] = 0
+    found.predict_proba()[:] = 0
+    decision = found.decision()
+    for part in (decision.probabilities, decision.labels, decision.evidence, decision.known):
+        part[:] = 0
+    assert np.array_equal(found.predict(), labels)
+    assert np.array_equal(found.predict_proba(), probabilities)
+    assert found.score() == score
+    assert found.decision().known.any()
+
+
+@pytest.mark.parametrize("method", ["lignn", "lae", "label_reuse", "ignn", "backbone"])
+def test_training_that_breaks_at_once_is_an_error(method):
+    with pytest.raises(InputError, match="the loss is not finite; lower lr, or scale the features"):
+        fitted(method, lr=1e200)

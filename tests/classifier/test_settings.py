@@ -48,10 +48,11 @@ def test_the_paper_preset_has_the_paper_s_values():
 
 
 def test_what_is_given_wins_over_the_preset():
-    method = build(solver="picard", tol=1e-3, max_steps=7, gradient="last_step", mask_rate="adaptive", hidden=9)
+    method = build(solver="picard", tol=1e-3, max_steps=7, gradient="last_step", mask_rate=0.3, hidden=9)
     assert method.solver == Picard(tol=1e-3, max_steps=7)
     assert method.gradient == LastStep()
-    assert method.adaptive
+    assert method.rate == 0.3
+    assert build(mask_rate="adaptive").adaptive
     assert method.step.backbone.convs[0].lin.weight.shape[0] == 9
     assert build(preset="paper", tol=1e-3).solver == Picard(tol=1e-3, max_steps=10)
 
@@ -117,6 +118,7 @@ def test_parameters_of_a_method():
         ({"precision": "float16"}, "precision 'float16' is unknown"),
         ({"hidden": "64"}, "hidden: a whole number is needed, got '64'"),
         ({"hidden": 0}, "hidden: at least 1"),
+        ({"max_steps": 0}, "max_steps: at least 1"),
         ({"hidden": True}, "hidden: a whole number is needed, got True"),
         ({"dropout": 1.5}, "dropout: a probability"),
         ({"lr": "fast"}, "lr: a number is needed, got 'fast'"),

@@ -259,14 +259,45 @@ def test_places_for_a_model(place: Path) -> None:
     (place / "photos").mkdir()
     (place / "photos" / "cat.jpg").touch()
     check(place, ("fit", "mine", "-o", "file"), "file: is a file, a folder is to be written there")
-    check(place, ("fit", "mine", "-o", "photos"), "photos: is a folder with other content, not a model")
+    check(place, ("fit", "mine", "-o", "photos"), "photos: is a folder with other content (no config.json)")
     check(place, ("fit", "mine", "-o", "no/where"), "no/where: there is no folder no; create it first")
     check(place, ("predict", "model", "-o", "no/p.csv"), "no/p.csv: there is no folder no; create it first")
-    check(place, ("tune", "mine", "-o", "photos"), "photos: is a folder, a file is to be written there")
+    (place / "settings.toml").mkdir()
+    check(place, ("tune", "mine", "-o", "settings.toml"), "settings.toml: is a folder, a file is to be written there")
+    check(place, ("fit", "mine", "-o", "settings"), "settings.toml: is a folder, a file is to be written there")
+    for nameless in (".", "", "/"):
+        check(place, ("fit", "mine", "-o", nameless), "a model needs a folder of its own; give it a name")
+    (place / "model" / "mine.txt").touch()
+    check(place, ("fit", "mine", "-o", "model"), "'mine.txt' in it was not written by lignn; move it away first")
     (place / "notes.toml").write_text("# mine")
     check(place, ("fit", "mine", "-o", "notes"), "notes.toml: the model's settings would take its place")
     (place / "new.checkpoint").touch()
     check(place, FIT, "new.checkpoint: an interrupted run; add --resume, or delete the file to start over")
+
+
+def test_what_is_read_is_not_written_to(place: Path) -> None:
+    (place / "l.csv").write_text("id,label\ng,red\n")
+    read = "is read, nothing is written there; choose another place"
+    check(place, ("predict", "model", "--labels", "l.csv", "-o", "l.csv"), f"l.csv: l.csv {read}")
+    check(place, ("predict", "model", "-o", "model/p.csv"), f"model/p.csv: model {read}")
+    check(place, ("predict", "model", "--graph", "mine", "-o", "mine/p.csv"), f"mine/p.csv: mine {read}")
+    check(place, ("predict", "model", "-o", "mine/nodes.csv"), "is the name of a graph's table")
+    check(place, ("tune", "mine", "-o", "mine/best.toml"), f"mine/best.toml: mine {read}")
+    check(place, ("tune", "mine", "-o", "mine/nodes.csv"), "mine/nodes.csv: settings are written as .toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('seed = "a"', "seed: a whole number is needed, got 'a'"),
+        ("seed = 1.5", "seed: a whole number is needed, got 1.5"),
+        ("backbone = 3", "backbone"),
+        ('backbone = ["gcn"]', "backbone"),
+    ],
+)
+def test_settings_of_a_comparison(place: Path, text: str, message: str) -> None:
+    (place / "a.toml").write_text(text)
+    check(place, (*COMPARE, "--config", "a.toml"), message)
 
 
 def test_interrupted_runs(place: Path) -> None:

@@ -13,7 +13,7 @@ import lignn
 from lignn.cli import progress
 from lignn.training import History
 from tests.cli.commands import outcome, run
-from tests.cli.conftest import EDGES, write_tables
+from tests.cli.conftest import EDGES, NODES, write_tables
 
 TINY = ("--max-epochs", "6", "--hidden", "4")
 
@@ -143,6 +143,25 @@ def test_ctrl_c_before_the_first_epoch_leaves_nothing(place: Path, monkeypatch: 
     assert result.code == 130
     assert result.err == "interrupted before the first epoch was done; no model was written\n"
     assert not list(place.glob("new*"))
+
+
+def test_ctrl_c_once_more_before_an_epoch_says_how_to_go_on(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, checkpoint: Path, **__: object) -> None:
+        checkpoint.touch()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(lignn.NodeClassifier, "fit", interrupted)
+    result = outcome("fit", "mine", "-o", "new")
+    assert result.err == "interrupted once more; go on with: lignn fit mine -o new --resume\n"
+    assert (place / "new.checkpoint").exists()
+
+
+def test_features_that_are_far_too_large(place: Path) -> None:
+    (place / "mine" / "nodes.csv").write_text(NODES.replace("0.5,1", "3e38,-3e38"))
+    result = outcome("fit", "mine", "-o", "new", "--max-epochs", "2")
+    assert result.code == 2
+    assert "features reach 3e+38" in result.err
+    assert result.err.endswith("the loss is not finite; lower lr, or scale the features\n")
 
 
 def test_a_real_ctrl_c(place: Path) -> None:

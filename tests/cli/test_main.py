@@ -67,3 +67,14 @@ def test_every_verb_has_help_and_json() -> None:
         name = command.callback.__name__
         text = outcome(name, "--help").out
         assert "--json" in text, name
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: 9 bytes")])
+def test_too_little_memory_is_one_sentence(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def fails(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("lignn.classifier.load", fails)
+    result = outcome("diagnose", "model")
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith("error: there is not enough memory for this; ")

@@ -189,3 +189,12 @@ def test_memory_does_not_depend_on_the_number_of_steps(kind):
     short, long = peak(15), peak(300)
     assert short > 3 * 2000 * 64 * 4
     assert long == pytest.approx(short, rel=0.05)
+
+
+@pytest.mark.parametrize("n", [10, 100_000])
+def test_the_adjoint_of_a_mean_is_solved_however_many_nodes_there_are(n):
+    """`z = 0.9 z + θ`, whose mean has the derivative 10; each entry of its gradient is as small as 1/n."""
+    theta = torch.tensor(1.0, dtype=torch.float64, requires_grad=True)
+    solution = fixed_point(lambda z: 0.9 * z + theta, torch.zeros(n, dtype=torch.float64), Picard(tol=1e-4))
+    solution.value.mean().backward()
+    assert theta.grad.item() == pytest.approx(10, rel=1e-3)

@@ -162,6 +162,7 @@ def test_empty_state():
         ({"norm": "rsm"}, "did you mean 'rms'"),
         ({"tol": -1.0}, "must not be negative"),
         ({"tol": math.nan}, "must not be negative"),
+        ({"tol": math.inf}, "must not be negative or infinite"),
         ({"max_steps": -1}, "must not be negative"),
         ({"growth": 0.0}, "must be positive"),
     ],

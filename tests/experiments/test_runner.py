@@ -67,7 +67,7 @@ def test_a_failed_run_is_a_record_and_the_study_goes_on(tmp_path):
     wrong = study.parse("wrong", tiny.TEXT.replace("max_steps = 5", "max_steps = -1"))
     new = runner.execute(runner.agenda(wrong, tmp_path, runs=1))
     assert [(record["row"], record["status"]) for record in new] == [("GCN", "ok"), ("LI-GCN (β 0.5)", "failed")]
-    assert new[1]["reason"] == "tol and max_steps must not be negative, got 5e-05 and -1"
+    assert new[1]["reason"] == "tol and max_steps must not be negative or infinite, got 5e-05 and -1"
     assert not runner.agenda(wrong, tmp_path, runs=1).todo
     assert [run.row for run in runner.agenda(wrong, tmp_path, runs=1, retry=True).todo] == ["LI-GCN (β 0.5)"]
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from lignn import Graph
-from lignn.errors import DatasetError
+from lignn.errors import DatasetError, InputError
 from lignn.experiments.sources import Source
 
 
@@ -12,9 +12,12 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def test_a_dataset_wins_over_a_folder_of_its_name() -> None:
-    Graph([[0], [1]], y=[0, 1]).write("karate")
+def test_a_folder_with_the_name_of_a_dataset_is_not_passed_over() -> None:
+    Path("karate").mkdir()
     assert not Source("karate").is_path
+    Graph([[0], [1]], y=[0, 1]).write("karate")
+    with pytest.raises(InputError, match=r"karate: is a dataset and a folder here; write \./karate for the folder"):
+        Source("karate").read()
     assert Source("./karate").is_path
     assert Source("./karate").read().num_nodes == 2
 

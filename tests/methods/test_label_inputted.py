@@ -8,7 +8,7 @@ from lignn.backbones import MLP
 from lignn.equilibrium import Implicit, LastStep, Status, Unrolled, wellposed
 from lignn.equilibrium.solvers import Anderson, Broyden, Picard
 from lignn.errors import ConfigError
-from lignn.methods import LIGNN, LabelInput, LabelReuse, Problem
+from lignn.methods import LIGNN, LabelInput, LabelReuse, LaE, Problem
 from tests.methods.small import TIGHT, directional_error, gcn, gradients, small_problem
 from tests.problems import half_split, random_graph
 
@@ -214,10 +214,23 @@ def test_settings_of_the_paper():
 def test_warm_start_begins_with_the_last_state():
     graph, _, problem = small_problem()
     method = LIGNN(gcn(graph), 0.4, False, Picard(tol=1e-8, max_steps=500), PAPER, warm_start=True).eval()
+    method.loss(problem, torch.Generator().manual_seed(0))
     cold = method.predict(problem)
     warm = method.predict(problem)
     assert warm.solution.steps <= 2 < cold.solution.steps
     torch.testing.assert_close(warm.probabilities, cold.probabilities, rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", [LIGNN, LaE])
+def test_after_training_a_prediction_does_not_depend_on_the_ones_before(kind):
+    graph, _, problem = small_problem()
+    method = kind(gcn(graph), 0.4, warm_start=True) if kind is LIGNN else kind(gcn(graph), 0.4)
+    method.loss(problem, torch.Generator().manual_seed(0))
+    method.eval().predict(problem)
+    method.second_stage(problem, None)
+    first, second = method.predict(problem), method.predict(problem)
+    assert first.solution.steps == second.solution.steps > 2
+    assert torch.equal(first.probabilities, second.probabilities)
 
 
 def test_dropout_is_one_function_for_the_whole_epoch():
@@ -280,9 +293,16 @@ def test_the_spectral_bound_of_theorem_1_holds_for_a_one_hop_backbone():
 def test_a_warm_start_of_another_size_starts_cold():
     graph, _, problem = small_problem()
     method = LIGNN(gcn(graph), 0.4, False, TIGHT, warm_start=True).eval()
+    method.loss(problem, torch.Generator().manual_seed(0))
     method.predict(problem)
     fewer = Problem.of(random_graph(n=20, seed=1), half_split(20).train, torch.float64)
     assert method.predict(fewer).probabilities.shape == (20, 3)
+
+
+def test_an_adaptive_mask_rate_needs_an_adjoint_to_follow():
+    graph, _, _ = small_problem()
+    with pytest.raises(ConfigError, match="follows the adjoint solve, which only the implicit gradients have"):
+        LIGNN(gcn(graph), "adaptive", gradient=LastStep())
 
 
 @pytest.mark.parametrize("rate", [0, 1.0, 1, "adaptative", None, -0.1])

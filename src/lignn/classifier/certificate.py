@@ -34,7 +34,8 @@ class Certificate:
             is not labels.
         bounds: Theorem 1 in its three readings, where it applies (one-hop backbones).
         unique: "yes" where that is proved (a bound holds, a linear map whose spectral radius is below 1, IGNN, EIGNN),
-            "no" where plain iteration is not even drawn to it (spectral radius at least 1), else "unknown".
+            "no" where plain iteration is not even drawn to it (spectral radius at least 1) or label propagation keeps
+            whatever it starts with (nodes that no known label reaches), else "unknown".
         message: of the solve, with what to try.
     """
 
@@ -92,13 +93,13 @@ def certify(live: Live) -> Certificate:
         return Certificate(False, "no equilibrium", 0, 0.0, 0.0, 0.0, None, (), "unknown", "")
     radius = spectral_radius_at(live) if label_inputted else None
     bounds = tuple(theorem1_bounds(live)) if label_inputted else ()
-    linear = isinstance(method, LabelInputted) and isinstance(method.step, PropagationStep)
-    proved = any(bound.holds for bound in bounds) or isinstance(method, IGNN | EIGNN)
     unique: Verdict = "unknown"
-    if proved or (linear and radius is not None and radius < 1):
+    if any(bound.holds for bound in bounds) or isinstance(method, IGNN | EIGNN):
         unique = "yes"
-    elif (radius is not None and radius >= 1) or solution.status in (Status.DIVERGING, Status.NON_FINITE):
+    elif solution.status in (Status.DIVERGING, Status.NON_FINITE) or _keeps_its_start(live):
         unique = "no"
+    elif radius is not None and (radius >= 1 or _is_linear(live)):
+        unique = "yes" if radius < 1 else "no"
     return Certificate(
         True,
         str(solution.status),
@@ -111,6 +112,19 @@ def certify(live: Live) -> Certificate:
         unique,
         solution.message,
     )
+
+
+def _is_linear(live: Live) -> bool:
+    return isinstance(live.method, LabelInputted) and isinstance(live.method.step, PropagationStep)
+
+
+def _keeps_its_start(live: Live) -> bool:
+    """Whether label propagation has nodes that no known label reaches; with residuals they are held at zero.
+
+    The spectral radius is 1 then, which its rounding may well put below.
+    """
+    step = live.method.step if isinstance(live.method, LabelInputted) else None
+    return isinstance(step, PropagationStep) and step.residual is None and not bool(live.problem.evidence.all())
 
 
 def spectral_radius_at(live: Live) -> float | None:

@@ -16,7 +16,7 @@ from lignn.classifier.calibration import Calibration, calibrate
 from lignn.classifier.classes import Classes
 from lignn.classifier.live import Live
 from lignn.classifier.settings import Settings
-from lignn.errors import InputError, LignnError
+from lignn.errors import InputError
 from lignn.graph import Graph, Split, archive
 from lignn.labels import KnownLabels
 from lignn.methods import LabelInputted, Method, Problem
@@ -127,7 +127,7 @@ def _train_first(
     except training.Interrupted as interruption:
         return interruption.history, True
     if history.best < 0 and history.end is training.End.NON_FINITE:
-        raise LignnError("training ended in its first epoch: the loss is not finite; lower lr, or scale the features")
+        raise InputError("training ended in its first epoch: the loss is not finite; lower lr, or scale the features")
     return history, False
 
 

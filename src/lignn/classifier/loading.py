@@ -21,4 +21,5 @@ def load(folder: str | PathLike[str], method: Method | None = None, backbone: An
     parameters, fitted = saving.read(folder, {"method": method, "backbone": backbone})
     classifier = NodeClassifier(**parameters)
     classifier._take(fitted)
+    fitted.live.warn_if_unsolved()
     return classifier

@@ -187,22 +187,23 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         Args:
             graph: None: the one it was fitted on, with the labels known by now. Another one: all its labels are known.
         """
-        return self._on(graph).labels.numpy()
+        return self._on(graph).labels.clone().numpy()  # the caller's own: arrays are written to
 
     def predict_proba(self, graph: Graph | None = None) -> np.ndarray:
         """Calibrated probabilities, n×c."""
-        return self._calibrated(self._on(graph)).numpy()
+        return self._calibrated(self._on(graph)).clone().numpy()
 
     def decision(self, graph: Graph | None = None) -> Decision:
         """Labels, names, confidence, whether there is evidence, and the label that was given, of every node."""
         live = self._on(graph)
         known = live.problem.labels
+        given = known.onehot if known.multilabel else known.onehot.argmax(1)
         return Decision.of(
-            self._calibrated(live).numpy(),
-            live.labels.numpy(),
-            live.problem.evidence.numpy(),
-            known.mask.numpy(),
-            (known.onehot if known.multilabel else known.onehot.argmax(1)).numpy(),
+            self._calibrated(live).clone().numpy(),
+            live.labels.clone().numpy(),
+            live.problem.evidence.clone().numpy(),
+            known.mask.clone().numpy(),
+            given.clone().numpy(),
             live.problem.edges.node_ids,
             self.class_names_,
         )

@@ -27,7 +27,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 import lignn
-from lignn.atomic import whole_folder
+from lignn.atomic import check_folder, whole_folder
 from lignn.classifier.calibration import Calibration
 from lignn.classifier.classes import Classes
 from lignn.classifier.fitting import Fitted
@@ -43,13 +43,19 @@ from lignn.training.checkpoint import flatten, unflatten
 
 FORMAT = 1
 CONFIG, WEIGHTS, GRAPH, HISTORY = "config.json", "weights.safetensors", "graph.npz", "history.jsonl"
+_FILES = (WEIGHTS, GRAPH, HISTORY)
+
+
+def check(folder: str | PathLike[str]) -> None:
+    """Refuse a folder that `write` would not replace."""
+    check_folder(folder, CONFIG, _FILES)
 
 
 def write(folder: str | PathLike[str], parameters: Mapping[str, Any], fitted: Fitted) -> None:
     """Save a fitted classifier; the folder is written whole or not at all."""
     plain, objects = _plain_parameters(parameters)
     tensors, extra = _tensors(fitted)
-    with whole_folder(folder, CONFIG, (WEIGHTS, GRAPH, HISTORY)) as temporary:
+    with whole_folder(folder, CONFIG, _FILES) as temporary:
         (temporary / WEIGHTS).write_bytes(save(tensors))  # save_file would lock out all but the owner
         fitted.graph.replace(splits=()).write(temporary / GRAPH)
         lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in fitted.history.epochs]
@@ -66,7 +72,7 @@ def write(folder: str | PathLike[str], parameters: Mapping[str, Any], fitted: Fi
             "calibration": None if fitted.calibration is None else asdict(fitted.calibration),
             "solution": _solution_record(fitted.live.solution),
             "extra": extra,
-            "files": {name: _checksum(temporary / name) for name in (WEIGHTS, GRAPH, HISTORY)},
+            "files": {name: _checksum(temporary / name) for name in _FILES},
         }
         text = json.dumps(config | {"checksum": _own_checksum(config)}, indent=2, ensure_ascii=False)
         (temporary / CONFIG).write_text(text + "\n", encoding="utf-8")

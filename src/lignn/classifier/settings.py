@@ -280,8 +280,8 @@ def _check_type(name: str, value: Any) -> None:
     fits: bool = isinstance(value, kinds) and (kinds is _FLAG or not isinstance(value, bool))
     if not fits:
         raise ConfigError(f"{name}: {wanted} is needed, got {value!r}")
-    if name == "hidden" and value < 1:
-        raise ConfigError(f"hidden: at least 1 is needed, got {value}")
+    if name in ("hidden", "max_steps") and value < 1:
+        raise ConfigError(f"{name}: at least 1 is needed, got {value}")
     if name == "seed" and not 0 <= value < 2**63:
         raise ConfigError(f"seed: a whole number of at least 0 and below 2^63 is needed, got {value}")
     if name == "solver":

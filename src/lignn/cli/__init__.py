@@ -78,4 +78,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             sys.stdout = None  # what is left in its buffer would fail once more
             typer.echo(f"error: {error.strerror or error}", err=True)
             code = 1
+        except (MemoryError, RuntimeError) as error:
+            if not isinstance(error, MemoryError) and "allocate memory" not in str(error):
+                raise
+            typer.echo(
+                "error: there is not enough memory for this; try fewer or narrower layers, or a smaller graph", err=True
+            )
+            code = 1
     sys.exit(code)

@@ -14,6 +14,11 @@ from lignn.cli.output import Json, print_json
 
 if TYPE_CHECKING:
     from lignn.classifier import NodeClassifier
+    from lignn.cli.running import Running
+    from lignn.graph import Graph
+
+LARGE = 100
+"""Features beyond this are worth a word."""
 
 
 @with_parameters()
@@ -35,6 +40,7 @@ def fit(
     running = Running(out)
     parameters = running.resumed(parameters) if resume else running.fresh(parameters)
     data = Source(graph, undirected).read()
+    _warn_of_scale(data)
     classifier = NodeClassifier(**parameters)
     resolved = _resolved(classifier)
     complete = (split for split in data.splits if (split.val & data.labelled).any())
@@ -44,7 +50,7 @@ def fit(
             with progress.of_training(resolved["max_epochs"], quiet=as_json) as tell:
                 classifier.fit(data, own, progress=tell, checkpoint=running.checkpoint)
         except KeyboardInterrupt:
-            if _left_best(classifier, out, ["lignn", "fit", graph, *["--undirected"] * undirected, "-o", str(out)]):
+            if _left_best(classifier, running, ["lignn", "fit", graph, *["--undirected"] * undirected, "-o", str(out)]):
                 running.note(resolved)
             raise typer.Exit(130) from None
         classifier.save(out)
@@ -63,19 +69,28 @@ def _resolved(classifier: NodeClassifier) -> dict[str, Any]:
     return {"method": settings.method, "backbone": settings.backbone, **values, **options}
 
 
-def _left_best(classifier: NodeClassifier, out: Path, command: list[str]) -> bool:
+def _warn_of_scale(graph: Graph) -> None:
+    """Features are taken as they are; large ones make a network so sure of itself at first that it hardly learns."""
+    largest = float(abs(graph.x).max()) if graph.x is not None and graph.num_features else 0.0
+    if largest > LARGE:
+        words = "bring every column to about -1 … 1, or a network may not learn from them"
+        typer.echo(f"warning: {graph.name}: features reach {largest:.3g}; {words}", err=True)
+
+
+def _left_best(classifier: NodeClassifier, running: Running, command: list[str]) -> bool:
     """Save what an interrupted training has reached, and say how to go on; whether there was anything to save."""
     history = getattr(classifier, "history_", None)
+    again = f"go on with: {shlex.join([*command, '--resume'])}"
     if history is None:
-        typer.echo("interrupted before the first epoch was done; no model was written", err=True)
+        early = "interrupted before the first epoch was done; no model was written"
+        typer.echo(f"interrupted once more; {again}" if running.checkpoint.exists() else early, err=True)
         return False
-    classifier.save(out)
+    classifier.save(running.model)
     best = f"epoch {history.best + 1}"
     if "val" in history.best_record:
         best += f", validation {history.best_record['val']:.4f}"
     typer.echo(
-        f"interrupted after {len(history.epochs)} epochs; the best model so far ({best}) is {out}; "
-        f"go on with: {shlex.join([*command, '--resume'])}",
+        f"interrupted after {len(history.epochs)} epochs; the best model so far ({best}) is {running.model}; {again}",
         err=True,
     )
     return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from os import PathLike
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,13 +15,17 @@ from lignn.classifier.decision import Decision
 from lignn.errors import InputError
 
 ENDINGS = (".csv", ".parquet")
+TABLES = ("nodes", "edges")
+"""What the tables of a graph are called."""
 
 
-def check(path: Path) -> None:
-    """Refuse a file that cannot be written, or whose ending names no format, before the work begins."""
+def check(path: Path, *inputs: str | PathLike[str]) -> None:
+    """Refuse a file that cannot be written, whose ending names no format or that is read, before the work begins."""
     if path.suffix not in ENDINGS:
         raise InputError(f"{path}: predictions are written as {' or '.join(ENDINGS)}; choose such an ending")
-    check_file(path)
+    if path.stem in TABLES:
+        raise InputError(f"{path}: is the name of a graph's table, which would be lost; choose another name")
+    check_file(path, *inputs)
 
 
 def of(decision: Decision) -> pa.Table:

@@ -25,6 +25,10 @@ class Running:
 
     model: Path
 
+    def __post_init__(self) -> None:
+        if not self.model.name:
+            raise InputError(f"-o {self.model}: a model needs a folder of its own; give it a name")
+
     @property
     def settings(self) -> Path:
         """The resolved settings of a model, the best one of an interrupted run included."""
@@ -46,22 +50,16 @@ class Running:
 
     def fresh(self, given: dict[str, Any]) -> dict[str, Any]:
         """The settings of a new run; refused where it would take the place of something else."""
-        from lignn.atomic import check_place
-        from lignn.classifier import saving
-
-        check_place(self.model)
+        self._check_places()
         if self.checkpoint.exists():
             raise InputError(f"{self.checkpoint}: an interrupted run; add --resume, or delete the file to start over")
-        if self.model.exists() and not self.model.is_dir():
-            raise InputError(f"{self.model}: is a file, a folder is to be written there; choose another name")
-        if self.model.is_dir() and any(self.model.iterdir()) and not (self.model / saving.CONFIG).exists():
-            raise InputError(f"{self.model}: is a folder with other content, not a model; choose another name")
         if self.settings.exists() and not self.model.is_dir():
             raise InputError(f"{self.settings}: the model's settings would take its place; choose another model name")
         return given
 
     def resumed(self, given: dict[str, Any]) -> dict[str, Any]:
         """The settings of the interrupted run, which cannot change any more."""
+        self._check_places()
         if not self.checkpoint.exists():
             raise InputError(f"{self.checkpoint}: there is no interrupted run to resume; leave --resume out")
         before = self._read_unfinished()
@@ -70,6 +68,16 @@ class Running:
             if before.get(name) != value:
                 raise ConfigError(f"--resume: {name} was {before.get(name)!r} and cannot become {value!r} in mid-run")
         return before
+
+    def _check_places(self) -> None:
+        """Refuse, before training, what could not be written after it."""
+        from lignn.atomic import check_file, check_place
+        from lignn.classifier import saving
+
+        check_place(self.model)
+        saving.check(self.model)
+        check_file(self.settings)
+        check_file(self.checkpoint)
 
     def _read_unfinished(self) -> dict[str, Any]:
         return config.read(self._unfinished, [*PARAMETERS, _GRAPH])

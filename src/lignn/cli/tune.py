@@ -33,11 +33,14 @@ def tune(
     """Try some values of the options that matter most and are not given, and choose by validation score."""
     from lignn.atomic import check_file
     from lignn.cli import config, progress
+    from lignn.errors import InputError
     from lignn.experiments import tune as tuning
     from lignn.experiments.sources import Source
 
     if out is not None:
-        check_file(out)
+        if out.suffix != ".toml":
+            raise InputError(f"{out}: settings are written as .toml; choose such an ending")
+        check_file(out, graph)
     source = Source(graph, undirected)
     total = len(tuning.candidates(parameters, trials, parameters.get("seed", 0))) * runs
     with progress.of_runs(total, quiet=as_json) as tell:

@@ -87,7 +87,8 @@ class Implicit:
 
     Attributes:
         form: `exact`, or `paper` (see the table above).
-        solver: of the adjoint; None: the forward solver, stopped as soon as the adjoint expands.
+        solver: of the adjoint; None: the forward solver, stopped as soon as the adjoint expands. Its tolerance is then
+            relative: gradients of a mean are as small as 1/n, and an absolute one would end the solve at its start.
     """
 
     form: Literal["exact", "paper"] = "exact"
@@ -109,7 +110,7 @@ class Implicit:
     ) -> tuple[Tensor, Solution]:
         """Solve without gradients, tape one step, and hook the adjoint solve to its backward pass."""
         solution = z0 if isinstance(z0, Solution) else solve(solved, z0, solver, throw=throw)
-        backward = self.solver or replace(solver or Picard(), growth=1.0)
+        backward = self.solver or replace(solver or Picard(), norm="relative", growth=1.0)
         if taped is not None and self.form == "paper" and through is None:
             return _layer(taped, solution, backward), solution
         # The loss itself goes through the taped map; only what it sends back into the loop is approximate.

@@ -45,7 +45,7 @@ def adjoint(vjp: Map, b: Tensor, solver: Solver | None = None) -> Solution:
     `vjp` is `g ↦ Jᵀ g`. A failed solve never raises here: it stops where the adjoint expands, says so in its status,
     and gives the best it had, which lies between the last-step gradient (`b`) and the full one.
     """
-    return solve(lambda g: vjp(g) + b, b, solver or Picard(growth=1.0), throw=False)
+    return solve(lambda g: vjp(g) + b, b, solver or Picard(norm="relative", growth=1.0), throw=False)
 
 
 def _repeat(fn: Map, z: Tensor, solver: Solver) -> Solution:

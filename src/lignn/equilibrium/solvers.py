@@ -49,8 +49,9 @@ class Solver:
     def __post_init__(self) -> None:
         if self.norm not in NORMS:
             raise ConfigError(f"norm {self.norm!r} is unknown; {did_you_mean(self.norm, NORMS)}")
-        if not self.tol >= 0 or self.max_steps < 0:
-            raise ConfigError(f"tol and max_steps must not be negative, got {self.tol} and {self.max_steps}")
+        if not 0 <= self.tol < math.inf or self.max_steps < 0:
+            got = f"got {self.tol} and {self.max_steps}"
+            raise ConfigError(f"tol and max_steps must not be negative or infinite, {got}")
         if self.growth is not None and not self.growth > 0:
             raise ConfigError(f"growth must be positive, got {self.growth}")
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from lignn.classifier import NodeClassifier
 from lignn.classifier.holdout import hold_back
-from lignn.classifier.settings import APPLIES_TO, SOLVING
+from lignn.classifier.settings import APPLIES_TO, SOLVING, Settings
 from lignn.errors import ConvergenceWarning, InputError, LignnError, SplitError, did_you_mean
 from lignn.experiments import workers
 from lignn.experiments.sources import Source
@@ -96,6 +96,7 @@ def plan(source: Source, parameters: Mapping[str, Any], runs: int, methods: Sequ
             raise InputError(f"there is no method {method!r} to compare; {did_you_mean(method, METHODS)}")
     if not set(methods) - {BASE}:
         raise InputError(f"there is nothing to compare {BASE} with; name another method")
+    Settings.of(NodeClassifier(**parameters).get_params(deep=False)).network()  # refuses what no method takes
     first = parameters.get("seed", 0)
     chosen = [method for method in reversed(METHODS) if method in (BASE, *methods)]
     return [

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lignn import datasets
 from lignn.datasets import catalogue
-from lignn.errors import DatasetError
+from lignn.errors import DatasetError, InputError
 from lignn.graph import Graph
 
 
@@ -34,6 +34,8 @@ class Source:
             if _looks_like_path(self.name) or Path(self.name).exists():
                 return True
             raise DatasetError(f"{self.name}: there is no such folder or file; {unknown}") from unknown
+        if any(Path(self.name).glob("edges.*")):
+            raise InputError(f"{self.name}: is a dataset and a folder here; write ./{self.name} for the folder")
         return False
 
     def read(self) -> Graph:

@@ -175,7 +175,7 @@ def project_columns(weight: Tensor, radius: float) -> Tensor:
     ordered = size[:, outside].sort(0, descending=True).values
     excess = ordered.cumsum(0) - radius
     count = torch.arange(1, len(weight) + 1, dtype=weight.dtype)[:, None]
-    last = (ordered * count > excess).sum(0) - 1
+    last = ((ordered * count > excess).sum(0) - 1).clamp(min=0)  # of huge entries rounding leaves none
     threshold = (excess / count).gather(0, last[None])
     projected = weight.clone()
     projected[:, outside] = weight[:, outside].sign() * (size[:, outside] - threshold).clamp(min=0)

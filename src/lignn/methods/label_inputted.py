@@ -130,6 +130,8 @@ class LabelInputted(Method):
         super().__init__()
         if mask_rate != "adaptive" and not (isinstance(mask_rate, float) and 0 < mask_rate < 1):
             raise ConfigError(f"mask_rate: a number between 0 and 1, or 'adaptive', is needed, got {mask_rate!r}")
+        if mask_rate == "adaptive" and not isinstance(gradient, Implicit):
+            raise ConfigError("mask_rate 'adaptive' follows the adjoint solve, which only the implicit gradients have")
         if not 0 <= feature_mask < 1:
             raise ConfigError(f"feature_mask: a share from 0 to below 1 is needed, got {feature_mask}")
         self.step = step
@@ -211,11 +213,11 @@ class LabelInputted(Method):
         with torch.no_grad():
             fn = self.inference_map(problem)
             solution = solve(fn, self._first(problem, "evaluation"), self.inference, throw=False)
-            if self.reuse_evaluation:
+            if self.reuse_evaluation and self._trained is not None:
                 self._evaluation = _Evaluation(problem, solution, None)
             elif self._alike and problem is self._trained:
                 self._evaluation = _Evaluation(problem, solution, fn(torch.zeros_like(problem.labels.onehot)))
-        if self.warm_start or self.reuse_evaluation:
+        if (self.warm_start or self.reuse_evaluation) and self._trained is not None:
             self._states["evaluation"], self._resumed = solution.value, False
         probabilities = self.step.probabilities(solution.value, problem.labels.multilabel)
         return Prediction(probabilities, problem.evidence, problem.labels.multilabel, solution)

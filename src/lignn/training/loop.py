@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
+from lignn.equilibrium import Status
 from lignn.errors import ConfigError, InputError
 from lignn.methods import Method, Problem
 from lignn.training import checkpoint
@@ -162,7 +163,7 @@ def _train(
             run.epoch(training, inference, score)
             if path is not None:
                 whole = run.state()
-            if progress is not None:
+            if progress is not None and run.history.epochs:
                 progress(run.history)
             if path is not None and time.monotonic() - written > run.settings.checkpoint_seconds:
                 checkpoint.write(path, whole)
@@ -212,11 +213,13 @@ class _Run:
         self.method.after_update()
         self.method.eval()
         prediction = self.method.predict(inference)
-        if not prediction.probabilities.isfinite().all():
+        solution = prediction.solution  # of a map that is not finite it has the last state that was
+        failed = solution is not None and solution.status is Status.NON_FINITE
+        if failed or not prediction.probabilities.isfinite().all():
             self.history.end = End.NON_FINITE
             return
         scores = {} if score is None else score(prediction)
-        evaluation = {} if prediction.solution is None else {"evaluation": prediction.solution.record()}
+        evaluation = {} if solution is None else {"evaluation": solution.record()}
         record = {"epoch": number, "loss": loss.item(), **scores, **account, **evaluation}
         eligible = number >= self.settings.first_epoch
         if self.history.add(record | {"seconds": time.perf_counter() - start}, eligible):
