@@ -370,3 +370,12 @@ def test_what_a_prediction_gives_is_the_callers_own():
 def test_training_that_breaks_at_once_is_an_error(method):
     with pytest.raises(InputError, match="the loss is not finite; lower lr, or scale the features"):
         fitted(method, lr=1e200)
+
+
+def test_propagation_along_a_long_path_does_not_pass_for_solved():
+    """Anderson's changes go up and down, far from rounding, while the labels of both ends are on their way."""
+    path = torch.stack([torch.arange(999), torch.arange(1, 1000)])
+    y = torch.full((1000,), -1)
+    y[[0, -1]] = torch.tensor([0, 1])
+    with pytest.warns(ConvergenceWarning, match="budget used up"):
+        NodeClassifier("lpa").fit(Graph(path, y=y).to_undirected())
