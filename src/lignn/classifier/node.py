@@ -302,9 +302,12 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         return suggest.suggest(self._fitted.live, k).numpy()
 
     def save(self, folder: str | PathLike[str]) -> None:
-        """Write the model to a folder; `lignn.load` reads it. An earlier model there is replaced."""
+        """Write the model, with the parameters it was fitted with, to a folder; `lignn.load` reads it.
+
+        An earlier model there is replaced.
+        """
         check_is_fitted(self)
-        saving.write(folder, self.get_params(deep=False), self._fitted)
+        saving.write(folder, self._fitted)
 
     def _on(self, graph: Graph | None) -> Live:
         """The prediction on the graph it was fitted on, or on another one with all its labels known."""

@@ -45,9 +45,9 @@ FORMAT = 1
 CONFIG, WEIGHTS, GRAPH, HISTORY = "config.json", "weights.safetensors", "graph.npz", "history.jsonl"
 
 
-def write(folder: str | PathLike[str], parameters: Mapping[str, Any], fitted: Fitted) -> None:
+def write(folder: str | PathLike[str], fitted: Fitted) -> None:
     """Save a fitted classifier; the folder is written whole or not at all."""
-    plain, objects = _plain_parameters(parameters)
+    plain, objects = _plain_parameters(fitted.settings.parameters)
     tensors, extra = _tensors(fitted)
     with whole_folder(folder, CONFIG, (WEIGHTS, GRAPH, HISTORY)) as temporary:
         (temporary / WEIGHTS).write_bytes(save(tensors))  # save_file would lock out all but the owner

@@ -134,6 +134,7 @@ class Settings:
     """Checked parameters with the preset's values in place of None.
 
     Attributes:
+        parameters: as they were given.
         method: name, or an instance to be copied.
         backbone: name, class, factory, or an instance to be copied.
         values: all resolved parameters by name, plain values; those that the method does not have are left out.
@@ -142,6 +143,7 @@ class Settings:
         backbone_options: more options of the backbone.
     """
 
+    parameters: Mapping[str, Any]
     method: str | Method
     backbone: Any
     values: Mapping[str, Any]
@@ -168,7 +170,7 @@ class Settings:
                 raise ConfigError(f"{key}: method {name!r} has no such parameter, only {', '.join(APPLIES_TO[key])}")
         defaults = PRESETS[preset]["all"] | PRESETS[preset].get(name, {})
         options = (given.pop("method_options", {}), given.pop("backbone_options", {}))
-        return cls(method, parameters["backbone"], defaults | given, frozenset(given), *options)
+        return cls(dict(parameters), method, parameters["backbone"], defaults | given, frozenset(given), *options)
 
     @property
     def name(self) -> str:
