@@ -69,6 +69,7 @@ def test_text_labels():
     [
         ([-1, -1, -1, -1], {}, "at least two classes"),
         ([1, 1, -1, -1], {}, "at least two classes"),
+        (["a", -1, "b", -1], {}, "make y with dtype=object"),
         ([0, 1, 0, 1], {"n_neighbors": 0}, "n_neighbors: at least 1"),
         ([0, 1, 0, 1], {"options": {"lrr": 1}}, "did you mean 'lr'"),
     ],

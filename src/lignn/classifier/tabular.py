@@ -63,11 +63,13 @@ class TabularClassifier(ClassifierMixin, BaseEstimator):
 
         Args:
             X: n×d numbers.
-            y: n labels, -1 = unlabelled.
+            y: n labels, -1 = unlabelled; texts and -1 together need an array of dtype=object.
         """
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         if not isinstance(self.n_neighbors, Integral) or self.n_neighbors < 1:
             raise InputError(f"n_neighbors: at least 1 is needed, got {self.n_neighbors!r}")
+        if y.dtype.kind in "UST" and "-1" in y.astype(str):
+            raise InputError("y: NumPy turns -1 beside texts into '-1'; make y with dtype=object, and -1 a number")
         unlabelled = np.array([label == -1 for label in y.tolist()])  # texts compared with a number, one by one
         check_classification_targets(y[~unlabelled])
         classes, numbers = np.unique(y[~unlabelled], return_inverse=True)
