@@ -16,6 +16,7 @@ from torch import Tensor
 
 from lignn.classifier.calibration import at_temperature
 from lignn.classifier.growth import labels_for, padded
+from lignn.classifier.live import Live
 from lignn.classifier.node import NodeClassifier
 from lignn.errors import InputError
 from lignn.graph import Graph
@@ -103,7 +104,7 @@ class TabularClassifier(ClassifierMixin, BaseEstimator):
         """Probabilities of new rows, each behind edges from its neighbours in the table.
 
         Nothing leads back to the table, whose equilibrium stays: a fixed number of steps carries it over, so that no
-        row's answer depends on when others have converged.
+        row's answer depends on when others have converged. A method of so many passes makes those and no more.
         """
         classifier = self.node_classifier_
         table, live = classifier.graph_, classifier._fitted.live
@@ -115,8 +116,8 @@ class TabularClassifier(ClassifierMixin, BaseEstimator):
             x=np.concatenate([table.x.numpy(), X]),
         )
         problem = Problem.with_labels(graph, labels_for(live, graph.num_nodes))
-        if live.solution is None or not isinstance(live.method, LabelInputted):
-            probabilities = live.method.predict(problem).probabilities
+        if live.solution is None or not isinstance(live.method, LabelInputted) or not live.iterates:
+            probabilities = Live.of(live.method, problem).probabilities
         else:
             step, state = live.method.inference_map(problem), padded(live.solution.value, graph.num_nodes)
             with torch.no_grad():
