@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from lignn import NodeClassifier
+from lignn import NodeClassifier, load
 from lignn.classifier.calibration import calibrate
 from lignn.classifier.live import Live
 from lignn.errors import ConfigError, InputError
@@ -107,6 +107,28 @@ def test_training_goes_on_from_the_present_weights(method):
     moved = [(weight - old[name]).abs().max().item() for name, weight in classifier.method_.state_dict().items()]
     assert 0 < max(moved) < 4 * 4 * 0.01  # Adam takes steps of about the learning rate
     assert classifier._fitted.live.problem.labels.mask[new].all()
+
+
+def test_updates_one_after_the_other_hide_different_labels(monkeypatch, tmp_path):
+    """The same ones each time the same updates are made, saved and loaded in between or not."""
+    hide, hidden = KnownLabels.hide, []
+
+    def recorded(labels, rate, generator):
+        result = hide(labels, rate, generator)
+        hidden.append(result.supervised)
+        return result
+
+    runs = [fitted(max_epochs=2) for _ in range(2)]
+    monkeypatch.setattr(KnownLabels, "hide", recorded)
+    runs[0].update_labels({}, epochs=1)
+    runs[0].update_labels({}, epochs=1)
+    runs[1].update_labels({}, epochs=1)
+    runs[1].save(tmp_path / "m")
+    load(tmp_path / "m").update_labels({}, epochs=1)
+    first, second, first_again, second_again = hidden
+    assert not torch.equal(first, second)
+    assert torch.equal(first, first_again)
+    assert torch.equal(second, second_again)
 
 
 def test_training_goes_on_to_the_last_epoch_where_no_label_is_held_out():

@@ -7,6 +7,7 @@ import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Generator, Tensor
 
@@ -39,6 +40,7 @@ class Fitted:
         live: the trained method at work on the graph.
         calibration: None if not wanted, or with too few held-out labels.
         interrupted: whether training was cut short.
+        further: epochs that updates have trained since.
     """
 
     settings: Settings
@@ -49,6 +51,7 @@ class Fitted:
     live: Live
     calibration: Calibration | None
     interrupted: bool = False
+    further: int = 0
 
 
 def fit(
@@ -168,11 +171,17 @@ def go_on(fitted: Fitted, known: KnownLabels, truth: Graph, epochs: int) -> Fitt
     held_out = fitted.split.val & truth.labelled & ~known.mask
     score = score_on(truth, {"val": held_out}) if held_out.any() else None
     seen = _seen(problem, known.mask | ~fitted.split.held_out, settings)
-    generator = torch.Generator().manual_seed(settings.values["seed"])
+    generator = torch.Generator().manual_seed(_further_seed(settings.values["seed"], fitted.further))
     options = replace(settings.training, max_epochs=epochs, patience=epochs)
     training.train(method, seen, problem, score, generator, options)
     live = Live.of(method, problem)
-    return replace(fitted, live=live, calibration=_calibration(settings, live, truth, held_out) or fitted.calibration)
+    calibration = _calibration(settings, live, truth, held_out) or fitted.calibration
+    return replace(fitted, live=live, calibration=calibration, further=fitted.further + epochs)
+
+
+def _further_seed(seed: int, epochs: int) -> int:
+    """Another one after every update, so that not all of them hide the same labels."""
+    return int(np.random.SeedSequence((seed, epochs)).generate_state(1, np.uint64)[0])
 
 
 def _seen(problem: Problem, nodes: Tensor, settings: Settings) -> Problem:
