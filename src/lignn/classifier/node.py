@@ -22,7 +22,7 @@ from lignn.classifier.classes import node_number
 from lignn.classifier.decision import Decision
 from lignn.classifier.fitting import Fitted
 from lignn.classifier.live import Live
-from lignn.classifier.settings import Settings
+from lignn.classifier.settings import DEFAULT_BACKBONE, Settings
 from lignn.classifier.update import Update, relabelled, solve_again
 from lignn.errors import ConfigError, InputError, did_you_mean
 from lignn.graph import Graph, Split
@@ -37,7 +37,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
     Parameters are stored as given and checked by `fit`; None stands for the preset's value.
 
     Args:
-        method: name of a method of `lignn.methods`, or a `Method`.
+        method: name of a method of `lignn.methods`, or a `Method`, which has its network and options already.
         backbone: name of a network of `lignn.backbones`, a class or factory of modules, or a module.
         preset: "practical", or "paper" for the values behind the paper's tables.
         hidden: width of the network's hidden layers.
@@ -78,7 +78,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         method: str | Method = "lignn",
-        backbone: Any = "gcn",
+        backbone: Any = DEFAULT_BACKBONE,
         preset: str = "practical",
         hidden: int | None = None,
         dropout: float | None = None,
