@@ -109,6 +109,27 @@ def test_training_goes_on_from_the_present_weights(method):
     assert classifier._fitted.live.problem.labels.mask[new].all()
 
 
+def test_nodes_trained_on_are_no_test_nodes_any_more():
+    graph, split = small_graph(noise=3.0), small_split()
+    classifier = fitted("backbone", graph=graph, max_epochs=3)
+    new = torch.zeros(90, dtype=torch.bool)
+    new[UNKNOWN[:20]] = True
+    labels = {node: int(graph.y[node]) for node in UNKNOWN[:20]}
+    classifier.update_labels(labels)
+    assert torch.equal(classifier.split_.test, split.test)
+    classifier.update_labels(labels, epochs=4)
+    assert torch.equal(classifier.split_.train, split.train | new)
+    assert torch.equal(classifier.split_.val, split.val)
+    assert torch.equal(classifier.split_.test, split.test & ~new)
+    assert classifier.score("test") == classifier.score(split.test & ~new)
+
+
+def test_where_nothing_is_trained_test_nodes_stay():
+    classifier = fitted("lpa")
+    classifier.update_labels({UNKNOWN[0]: 1}, epochs=2)
+    assert torch.equal(classifier.split_.test, small_split().test)
+
+
 def test_updates_one_after_the_other_hide_different_labels(monkeypatch, tmp_path):
     """The same ones each time the same updates are made, saved and loaded in between or not."""
     hide, hidden = KnownLabels.hide, []

@@ -40,7 +40,7 @@ class Fitted:
         settings: it was fitted with.
         classes: that it tells apart.
         graph: it works on.
-        split: it was fitted with.
+        split: it was fitted with; nodes that updates have trained on are in its training part.
         history: of training; of the first one, if there were two.
         live: the trained method at work on the graph.
         calibration: None if not wanted, or with too few held-out labels.
@@ -198,10 +198,16 @@ def go_on(fitted: Fitted, known: KnownLabels, truth: Graph, epochs: int) -> Fitt
     seen = _seen(problem, known.mask | ~fitted.split.held_out, settings)
     generator = torch.Generator().manual_seed(_further_seed(settings.values["seed"], fitted.further))
     options = replace(settings.training, max_epochs=epochs, patience=epochs)
-    training.train(method, seen, problem, score, generator, options)
+    history = training.train(method, seen, problem, score, generator, options)
+    split = fitted.split if history.end is training.End.NOTHING_TO_TRAIN else _with_training(fitted.split, known.mask)
     live = Live.of(method, problem)
     calibration = _calibration(settings, live, truth, held_out) or fitted.calibration
-    return replace(fitted, live=live, calibration=calibration, further=fitted.further + epochs)
+    return replace(fitted, split=split, live=live, calibration=calibration, further=fitted.further + epochs)
+
+
+def _with_training(split: Split, nodes: Tensor) -> Split:
+    """`split` with more training nodes: weights that know their labels are not to be scored on them."""
+    return Split(split.train | nodes, split.val & ~nodes, split.test & ~nodes)
 
 
 def _further_seed(seed: int, epochs: int) -> int:

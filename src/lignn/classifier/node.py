@@ -65,7 +65,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
 
     Attributes:
         graph_: the graph it was fitted on, and nodes added since.
-        split_: the split it was fitted with.
+        split_: the split it was fitted with; nodes that updates have trained on are in its training part.
         classes_: class numbers.
         class_names_: their names.
         method_: the trained method.
