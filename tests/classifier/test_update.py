@@ -1,10 +1,14 @@
 """New labels without training."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 import torch
 
 from lignn import NodeClassifier, load
 from lignn.classifier.calibration import calibrate
+from lignn.classifier.classes import node_numbers
 from lignn.classifier.live import Live
 from lignn.errors import ConfigError, InputError
 from lignn.labels import KnownLabels
@@ -44,6 +48,34 @@ def test_labels_come_by_number_or_name():
     assert labels.onehot[node].tolist() == [0, 0, 1]
     assert torch.equal(labels.onehot, other._fitted.live.problem.labels.onehot)
     assert torch.equal(one._fitted.live.probabilities, other._fitted.live.probabilities)
+
+
+def test_ids_are_looked_up_once():
+    class Counted(str):
+        compared = 0
+        __hash__ = str.__hash__
+
+        def __eq__(self, other):
+            Counted.compared += 1
+            return str.__eq__(self, other)
+
+    graph = SimpleNamespace(num_nodes=1000, node_ids=np.array([Counted(f"n{i}") for i in range(1000)], dtype=object))
+    assert node_numbers(graph, [f"n{i}" for i in range(100)]) == list(range(100))
+    assert Counted.compared < 3000
+
+
+def test_a_number_that_is_the_id_of_another_node_is_refused():
+    graph = small_graph()
+    ids = [str(i + 1) for i in range(90)]
+    classifier = fitted("lpa", graph=graph.replace(node_ids=ids))
+    for node in (2, 90):
+        with pytest.raises(InputError, match=f"number {node} or the id '{node}', which are different.*give the id"):
+            classifier.update_labels({node: 1})
+    classifier.update_labels({"2": 1, 0: 2})
+    assert classifier._fitted.live.problem.labels.onehot[:2].argmax(1).tolist() == [2, 1]
+    same = fitted("lpa", graph=graph.replace(node_ids=[str(i) for i in range(90)]))
+    same.update_labels({2: 1})
+    assert same._fitted.live.problem.labels.mask[2]
 
 
 def test_a_withdrawn_label_leaves_no_trace():

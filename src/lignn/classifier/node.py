@@ -247,8 +247,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         for that certificate, later ones do not.
 
         Args:
-            labels: class number or name (a collection of them for multi-label tasks) by node number or id; None makes
-                a label unknown again.
+            labels: class number or name (a collection of them for multi-label tasks) by node number or id (a text);
+                None makes a label unknown again.
             epochs: how many to train on from the present weights; 0 only solves again.
         """
         check_is_fitted(self)
