@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,9 +12,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_checks
 
 from lignn import Graph, NodeClassifier, Split
+from lignn.backbones import GCN, GCNII
 from lignn.classifier import fitting
+from lignn.equilibrium.solvers import Picard
 from lignn.errors import ConfigError, ConvergenceWarning, InputError
-from lignn.methods import NAMES
+from lignn.methods import LIGNN, NAMES
 from lignn.training import End
 from tests.classifier.small import fitted, small_graph, small_split
 from tests.problems import half_split, random_graph
@@ -248,6 +251,39 @@ def test_an_interruption_leaves_the_best_so_far_and_a_checkpoint_resumes(tmp_pat
     assert np.array_equal(resumed.predict_proba(), whole.predict_proba())
     with pytest.raises(InputError, match="the checkpoint of another run"):
         NodeClassifier(hidden=5, **options).fit(small_graph(), small_split(), checkpoint=file)
+
+
+def built(mask_rate=0.2, seed=0, tol=1e-4):
+    backbone = GCN(6, 3, 3, generator=torch.Generator().manual_seed(seed))
+    return {"method": LIGNN(backbone, mask_rate, solver=Picard(tol=tol, max_steps=10))}
+
+
+class Made:
+    """A factory of one's own; an instance of it is another object in every process."""
+
+    def __init__(self, alpha):
+        self.alpha = alpha
+
+    def __call__(self, num_features, num_classes, label_inputs, generator=None):
+        return GCNII(num_features, num_classes, label_inputs, alpha=self.alpha, generator=generator)
+
+
+@pytest.mark.parametrize(
+    ("make", "others"),
+    [
+        (built, [{"mask_rate": 0.8}, {"seed": 7}, {"tol": 1e-3}]),
+        (lambda alpha=0.1: {"backbone": partial(GCNII, alpha=alpha)}, [{"alpha": 0.9}]),
+        (lambda alpha=0.1: {"backbone": Made(alpha)}, [{"alpha": 0.9}]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::lignn.errors.ConvergenceWarning")
+def test_a_checkpoint_with_another_object_is_refused(tmp_path, make, others):
+    file = tmp_path / "run"
+    for _ in range(2):
+        NodeClassifier(max_epochs=2, **make()).fit(small_graph(), small_split(), checkpoint=file)
+    for other in others:
+        with pytest.raises(InputError, match="the checkpoint of another run"):
+            NodeClassifier(max_epochs=2, **make(**other)).fit(small_graph(), small_split(), checkpoint=file)
 
 
 def test_a_checkpoint_of_another_split_or_graph_is_refused(tmp_path):

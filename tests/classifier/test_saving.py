@@ -55,6 +55,15 @@ def test_goes_on_after_loading(model):
     assert np.array_equal(again.predict_proba(), loaded.predict_proba())
 
 
+def test_parameters_set_after_the_fit_are_not_those_of_the_model(tmp_path):
+    classifier = fitted(max_epochs=3)
+    classifier.set_params(hidden=32, max_steps=1).save(tmp_path / "m")
+    loaded = lignn.load(tmp_path / "m")
+    assert (loaded.hidden, loaded.max_steps) == (16, None)
+    assert loaded.method_.inference == classifier.method_.inference
+    assert np.array_equal(loaded.predict(small_graph()), classifier.predict(small_graph().replace(name="same")))
+
+
 def test_several_classes_a_node(tmp_path):
     classifier = fitted(graph=random_graph(n=30, multilabel=True), split=half_split(30), max_epochs=2)
     classifier.save(tmp_path / "m")

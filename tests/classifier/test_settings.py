@@ -82,7 +82,7 @@ def test_objects_are_copied():
     assert built.step.backbone is not backbone
     assert torch.equal(built.step.backbone.convs[0].lin.weight, backbone.convs[0].lin.weight)
     method = LIGNN(backbone)
-    assert build(method=method) is not method
+    assert build(method=method, preset="paper", lr=0.1, method_options={}) is not method
 
 
 def test_a_foreign_class_gets_the_options_it_has():
@@ -134,6 +134,9 @@ def test_parameters_of_a_method():
         ({"method": "label_input", "tol": 0.5}, "tol: method 'label_input' has no such parameter"),
         ({"method": "lpa", "method_options": {"lamda": 0.5}}, "has no option 'lamda'; did you mean 'lam'"),
         ({"method_options": {"maskrate": 0.5}}, "has no option 'maskrate'; did you mean 'mask_rate'"),
+        ({"method": LPA(), "mask_rate": 0.5}, "method: LPA is built already and cannot take mask_rate$"),
+        ({"method": LPA(), "backbone": "gat", "hidden": 8}, "is built already and cannot take backbone, hidden"),
+        ({"method": LPA(), "method_options": {"lam": 0.5}}, "is built already and cannot take method_options"),
         ({"seed": -1}, "seed: a whole number of at least 0"),
         ({"backbone_options": {"layers": 3}}, "no option 'layers'.*did you mean 'num_layers'"),
     ],

@@ -57,6 +57,23 @@ def test_any_method_of_the_family():
     assert ours.node_classifier_.n_iter_ == ours.n_iter_ <= 30
 
 
+@pytest.mark.parametrize(("method", "options"), [("label_input", {}), ("label_reuse", {"iterations": 2})])
+def test_new_rows_get_as_many_passes_as_the_table(method, options):
+    X = np.random.default_rng(0).normal(size=(40, 2)) + 3 * (np.arange(40) % 2)[:, None]
+    known = np.where(np.arange(40) < 20, np.arange(40) % 2, -1)
+    ours = TabularClassifier(3, method, options={"max_epochs": 5, "method_options": options}).fit(X, known)
+    passes, step = [], ours.node_classifier_.method_.step
+    bind = step.bind
+
+    def counted(problem):
+        bound = bind(problem)
+        return lambda state: passes.append(1) or bound(state)
+
+    step.bind = counted
+    ours.predict_proba(X[:2] + 0.1)
+    assert len(passes) == 1 + options.get("iterations", 0)
+
+
 def test_text_labels():
     X = np.array([[0.0], [0.1], [5.0], [5.1]])
     ours = TabularClassifier(n_neighbors=1).fit(X, np.array(["a", -1, "b", -1], dtype=object))
@@ -69,6 +86,7 @@ def test_text_labels():
     [
         ([-1, -1, -1, -1], {}, "at least two classes"),
         ([1, 1, -1, -1], {}, "at least two classes"),
+        (["a", -1, "b", -1], {}, "make y with dtype=object"),
         ([0, 1, 0, 1], {"n_neighbors": 0}, "n_neighbors: at least 1"),
         ([0, 1, 0, 1], {"options": {"lrr": 1}}, "did you mean 'lr'"),
     ],

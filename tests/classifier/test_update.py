@@ -1,10 +1,14 @@
 """New labels without training."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 import torch
 
-from lignn import NodeClassifier
+from lignn import NodeClassifier, load
 from lignn.classifier.calibration import calibrate
+from lignn.classifier.classes import node_numbers
 from lignn.classifier.live import Live
 from lignn.errors import ConfigError, InputError
 from lignn.labels import KnownLabels
@@ -44,6 +48,34 @@ def test_labels_come_by_number_or_name():
     assert labels.onehot[node].tolist() == [0, 0, 1]
     assert torch.equal(labels.onehot, other._fitted.live.problem.labels.onehot)
     assert torch.equal(one._fitted.live.probabilities, other._fitted.live.probabilities)
+
+
+def test_ids_are_looked_up_once():
+    class Counted(str):
+        compared = 0
+        __hash__ = str.__hash__
+
+        def __eq__(self, other):
+            Counted.compared += 1
+            return str.__eq__(self, other)
+
+    graph = SimpleNamespace(num_nodes=1000, node_ids=np.array([Counted(f"n{i}") for i in range(1000)], dtype=object))
+    assert node_numbers(graph, [f"n{i}" for i in range(100)]) == list(range(100))
+    assert Counted.compared < 3000
+
+
+def test_a_number_that_is_the_id_of_another_node_is_refused():
+    graph = small_graph()
+    ids = [str(i + 1) for i in range(90)]
+    classifier = fitted("lpa", graph=graph.replace(node_ids=ids))
+    for node in (2, 90):
+        with pytest.raises(InputError, match=f"number {node} or the id '{node}', which are different.*give the id"):
+            classifier.update_labels({node: 1})
+    classifier.update_labels({"2": 1, 0: 2})
+    assert classifier._fitted.live.problem.labels.onehot[:2].argmax(1).tolist() == [2, 1]
+    same = fitted("lpa", graph=graph.replace(node_ids=[str(i) for i in range(90)]))
+    same.update_labels({2: 1})
+    assert same._fitted.live.problem.labels.mask[2]
 
 
 def test_a_withdrawn_label_leaves_no_trace():
@@ -107,6 +139,49 @@ def test_training_goes_on_from_the_present_weights(method):
     moved = [(weight - old[name]).abs().max().item() for name, weight in classifier.method_.state_dict().items()]
     assert 0 < max(moved) < 4 * 4 * 0.01  # Adam takes steps of about the learning rate
     assert classifier._fitted.live.problem.labels.mask[new].all()
+
+
+def test_nodes_trained_on_are_no_test_nodes_any_more():
+    graph, split = small_graph(noise=3.0), small_split()
+    classifier = fitted("backbone", graph=graph, max_epochs=3)
+    new = torch.zeros(90, dtype=torch.bool)
+    new[UNKNOWN[:20]] = True
+    labels = {node: int(graph.y[node]) for node in UNKNOWN[:20]}
+    classifier.update_labels(labels)
+    assert torch.equal(classifier.split_.test, split.test)
+    classifier.update_labels(labels, epochs=4)
+    assert torch.equal(classifier.split_.train, split.train | new)
+    assert torch.equal(classifier.split_.val, split.val)
+    assert torch.equal(classifier.split_.test, split.test & ~new)
+    assert classifier.score("test") == classifier.score(split.test & ~new)
+
+
+def test_where_nothing_is_trained_test_nodes_stay():
+    classifier = fitted("lpa")
+    classifier.update_labels({UNKNOWN[0]: 1}, epochs=2)
+    assert torch.equal(classifier.split_.test, small_split().test)
+
+
+def test_updates_one_after_the_other_hide_different_labels(monkeypatch, tmp_path):
+    """The same ones each time the same updates are made, saved and loaded in between or not."""
+    hide, hidden = KnownLabels.hide, []
+
+    def recorded(labels, rate, generator):
+        result = hide(labels, rate, generator)
+        hidden.append(result.supervised)
+        return result
+
+    runs = [fitted(max_epochs=2) for _ in range(2)]
+    monkeypatch.setattr(KnownLabels, "hide", recorded)
+    runs[0].update_labels({}, epochs=1)
+    runs[0].update_labels({}, epochs=1)
+    runs[1].update_labels({}, epochs=1)
+    runs[1].save(tmp_path / "m")
+    load(tmp_path / "m").update_labels({}, epochs=1)
+    first, second, first_again, second_again = hidden
+    assert not torch.equal(first, second)
+    assert torch.equal(first, first_again)
+    assert torch.equal(second, second_again)
 
 
 def test_training_goes_on_to_the_last_epoch_where_no_label_is_held_out():

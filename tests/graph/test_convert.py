@@ -52,6 +52,29 @@ def test_networkx_round_trip():
     assert again.name == "round"
 
 
+@pytest.mark.parametrize("names", [None, ["z", "a", "nobody's"]])
+def test_networkx_round_trip_of_several_classes_a_node(names):
+    y = [[1, 1, 0], [-1, -1, -1], [0, 0, 0]]
+    graph = Graph([[0, 1, 2], [1, 2, 0]], y=y, node_ids=["a", "b", "c"], class_names=names, name="several")
+    assert_same(Graph.from_networkx(graph.to_networkx()), graph)
+
+
+def test_from_networkx_nan_is_unlabelled():
+    source = nx.path_graph(4)
+    nx.set_node_attributes(source, {0: "a", 1: float("nan"), 2: np.float32("nan"), 3: "b"}, "label")
+    graph = Graph.from_networkx(source)
+    assert graph.class_names == ("a", "b")
+    assert graph.y.tolist() == [0, -1, -1, 1]
+
+
+@pytest.mark.parametrize("label", [["a", "b"], {0, 1}, [0], [0, 2], "a", 0])
+def test_from_networkx_lists_other_than_of_0_and_1_are_refused(label):
+    source = nx.path_graph(2)
+    nx.set_node_attributes(source, {0: [0, 1], 1: label}, "label")
+    with pytest.raises(GraphError, match="node 1: a 'label' of several classes is a list of 0 and 1, one a class"):
+        Graph.from_networkx(source)
+
+
 def test_from_networkx_undirected_edges_go_both_ways():
     source = nx.Graph()
     source.add_node("z", label=10)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -96,13 +95,28 @@ class Classes:
 
 def node_number(graph: Graph, node: Any) -> int:
     """The node that a person means: its id (a text), or its number."""
+    return node_numbers(graph, [node])[0]
+
+
+def node_numbers(graph: Graph, nodes: Iterable[Any]) -> list[int]:
+    """The same of several nodes, whose ids are looked up together."""
+    ids = [] if graph.node_ids is None else graph.node_ids.tolist()
+    by_id = {name: i for i, name in enumerate(ids)}
+    return [_node_number(graph, by_id, node) for node in nodes]
+
+
+def _node_number(graph: Graph, by_id: Mapping[str, int], node: Any) -> int:
     if isinstance(node, Integral) and not isinstance(node, bool):
+        if by_id.get(str(node), node) != node:
+            raise InputError(
+                f"node {node}: it could be number {node} or the id '{node}', which are different nodes of this graph; "
+                "give the id, as a text"
+            )
         if int(node) in range(graph.num_nodes):
             return int(node)
         raise InputError(f"node {node} is outside of 0 … {graph.num_nodes - 1}")
     if graph.node_ids is None:
         raise InputError(f"node {node!r}: the nodes of this graph have numbers, no ids")
-    found = np.flatnonzero(graph.node_ids == str(node))
-    if not len(found):
+    if str(node) not in by_id:
         raise InputError(f"node {str(node)!r} is not in the graph")
-    return int(found[0])
+    return by_id[str(node)]

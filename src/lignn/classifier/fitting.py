@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import copy
+import functools
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
+from numbers import Real
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
-from torch import Generator, Tensor
+from safetensors.torch import save
+from torch import Generator, Tensor, nn
 
 from lignn import training
 from lignn.classifier import holdout
@@ -21,6 +26,7 @@ from lignn.graph import Graph, Split, archive
 from lignn.labels import KnownLabels
 from lignn.methods import LabelInputted, Method, Problem
 from lignn.training import History, Progress, Scorer, score_on
+from lignn.training.checkpoint import flatten
 
 NEED_FEATURES = ("backbone", "reslpa", "ignn", "eignn", "correct_and_smooth")
 """Methods that predict from features; labels alone are nothing to them."""
@@ -34,11 +40,12 @@ class Fitted:
         settings: it was fitted with.
         classes: that it tells apart.
         graph: it works on.
-        split: it was fitted with.
+        split: it was fitted with; nodes that updates have trained on are in its training part.
         history: of training; of the first one, if there were two.
         live: the trained method at work on the graph.
         calibration: None if not wanted, or with too few held-out labels.
         interrupted: whether training was cut short.
+        further: epochs that updates have trained since.
     """
 
     settings: Settings
@@ -49,6 +56,7 @@ class Fitted:
     live: Live
     calibration: Calibration | None
     interrupted: bool = False
+    further: int = 0
 
 
 def fit(
@@ -133,15 +141,35 @@ def _train_first(
 
 def _run_id(settings: Settings, graph: Graph, split: Split) -> str:
     """Differs where training would: another graph, split or setting."""
-    named = [
-        part if isinstance(part, str) else getattr(part, "__qualname__", type(part).__qualname__)
-        for part in (settings.method, settings.backbone)
-    ]
+    named = [_identity(part) for part in (settings.method, settings.backbone)]
     plain = [
         sorted(options.items()) for options in (settings.values, settings.method_options, settings.backbone_options)
     ]
     text = f"{archive.fingerprint(graph.replace(splits=(split,)))} {named} {plain}"
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _identity(part: Any) -> str:
+    """What tells a method or network from others: its name; of a built one also weights and plain values."""
+    if isinstance(part, functools.partial):
+        keywords = {name: _identity(value) for name, value in sorted(part.keywords.items())}
+        return f"{_identity(part.func)} {[_identity(value) for value in part.args]} {keywords}"
+    if isinstance(part, nn.Module):
+        weights = hashlib.sha256(save(flatten(part.state_dict())[0])).hexdigest()
+        return f"{weights} {[(path, _plain_values(module)) for path, module in part.named_modules()]}"
+    if hasattr(part, "__qualname__"):
+        return f"{part.__module__}.{part.__qualname__}"
+    return _plain_values(part) if callable(part) else repr(part)
+
+
+def _plain_values(instance: Any) -> str:
+    """Type and settings of an object: what is text, a number, or a dataclass, such as a solver."""
+    values = {
+        name: value
+        for name, value in vars(instance).items()
+        if name != "training" and (value is None or isinstance(value, str | Real) or is_dataclass(value))
+    }
+    return f"{type(instance).__qualname__} {sorted(values.items())}"
 
 
 def _refitted(settings: Settings, graph: Graph, split: Split, live: Live, history: History, known: KnownLabels) -> Live:
@@ -168,11 +196,23 @@ def go_on(fitted: Fitted, known: KnownLabels, truth: Graph, epochs: int) -> Fitt
     held_out = fitted.split.val & truth.labelled & ~known.mask
     score = score_on(truth, {"val": held_out}) if held_out.any() else None
     seen = _seen(problem, known.mask | ~fitted.split.held_out, settings)
-    generator = torch.Generator().manual_seed(settings.values["seed"])
+    generator = torch.Generator().manual_seed(_further_seed(settings.values["seed"], fitted.further))
     options = replace(settings.training, max_epochs=epochs, patience=epochs)
-    training.train(method, seen, problem, score, generator, options)
+    history = training.train(method, seen, problem, score, generator, options)
+    split = fitted.split if history.end is training.End.NOTHING_TO_TRAIN else _with_training(fitted.split, known.mask)
     live = Live.of(method, problem)
-    return replace(fitted, live=live, calibration=_calibration(settings, live, truth, held_out) or fitted.calibration)
+    calibration = _calibration(settings, live, truth, held_out) or fitted.calibration
+    return replace(fitted, split=split, live=live, calibration=calibration, further=fitted.further + epochs)
+
+
+def _with_training(split: Split, nodes: Tensor) -> Split:
+    """`split` with more training nodes: weights that know their labels are not to be scored on them."""
+    return Split(split.train | nodes, split.val & ~nodes, split.test & ~nodes)
+
+
+def _further_seed(seed: int, epochs: int) -> int:
+    """Another one after every update, so that not all of them hide the same labels."""
+    return int(np.random.SeedSequence((seed, epochs)).generate_state(1, np.uint64)[0])
 
 
 def _seen(problem: Problem, nodes: Tensor, settings: Settings) -> Problem:

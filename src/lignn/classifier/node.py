@@ -22,7 +22,7 @@ from lignn.classifier.classes import node_number
 from lignn.classifier.decision import Decision
 from lignn.classifier.fitting import Fitted
 from lignn.classifier.live import Live
-from lignn.classifier.settings import Settings
+from lignn.classifier.settings import DEFAULT_BACKBONE, Settings
 from lignn.classifier.update import Update, relabelled, solve_again
 from lignn.errors import ConfigError, InputError, did_you_mean
 from lignn.graph import Graph, Split
@@ -37,7 +37,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
     Parameters are stored as given and checked by `fit`; None stands for the preset's value.
 
     Args:
-        method: name of a method of `lignn.methods`, or a `Method`.
+        method: name of a method of `lignn.methods`, or a `Method`, which has its network and options already.
         backbone: name of a network of `lignn.backbones`, a class or factory of modules, or a module.
         preset: "practical", or "paper" for the values behind the paper's tables.
         hidden: width of the network's hidden layers.
@@ -65,7 +65,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
 
     Attributes:
         graph_: the graph it was fitted on, and nodes added since.
-        split_: the split it was fitted with.
+        split_: the split it was fitted with; nodes that updates have trained on are in its training part.
         classes_: class numbers.
         class_names_: their names.
         method_: the trained method.
@@ -78,7 +78,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         method: str | Method = "lignn",
-        backbone: Any = "gcn",
+        backbone: Any = DEFAULT_BACKBONE,
         preset: str = "practical",
         hidden: int | None = None,
         dropout: float | None = None,
@@ -248,8 +248,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         for that certificate, later ones do not.
 
         Args:
-            labels: class number or name (a collection of them for multi-label tasks) by node number or id; None makes
-                a label unknown again.
+            labels: class number or name (a collection of them for multi-label tasks) by node number or id (a text);
+                None makes a label unknown again.
             epochs: how many to train on from the present weights; 0 only solves again.
         """
         check_is_fitted(self)
@@ -303,9 +303,12 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         return suggest.suggest(self._fitted.live, k).numpy()
 
     def save(self, folder: str | PathLike[str]) -> None:
-        """Write the model to a folder; `lignn.load` reads it. An earlier model there is replaced."""
+        """Write the model, with the parameters it was fitted with, to a folder; `lignn.load` reads it.
+
+        An earlier model there is replaced.
+        """
         check_is_fitted(self)
-        saving.write(folder, self.get_params(deep=False), self._fitted)
+        saving.write(folder, self._fitted)
 
     def _on(self, graph: Graph | None) -> Live:
         """The prediction on the graph it was fitted on, or on another one with all its labels known."""

@@ -51,9 +51,9 @@ def check(folder: str | PathLike[str]) -> None:
     check_folder(folder, CONFIG, _FILES)
 
 
-def write(folder: str | PathLike[str], parameters: Mapping[str, Any], fitted: Fitted) -> None:
+def write(folder: str | PathLike[str], fitted: Fitted) -> None:
     """Save a fitted classifier; the folder is written whole or not at all."""
-    plain, objects = _plain_parameters(parameters)
+    plain, objects = _plain_parameters(fitted.settings.parameters)
     tensors, extra = _tensors(fitted)
     with whole_folder(folder, CONFIG, _FILES) as temporary:
         (temporary / WEIGHTS).write_bytes(save(tensors))  # save_file would lock out all but the owner
@@ -68,7 +68,12 @@ def write(folder: str | PathLike[str], parameters: Mapping[str, Any], fitted: Fi
             "resolved": {name: value for name, value in fitted.settings.values.items() if name in plain},
             "classes": {"names": fitted.classes.names, "multilabel": fitted.classes.multilabel},
             "graph": _statistics(fitted.graph),
-            "training": {"best": fitted.history.best, "end": fitted.history.end, "final": fitted.history.final},
+            "training": {
+                "best": fitted.history.best,
+                "end": fitted.history.end,
+                "final": fitted.history.final,
+                "further": fitted.further,
+            },
             "calibration": None if fitted.calibration is None else asdict(fitted.calibration),
             "solution": _solution_record(fitted.live.solution),
             "extra": extra,
@@ -142,7 +147,8 @@ def _restored(path: Path, config: dict[str, Any], parameters: dict[str, Any]) ->
     epochs = [json.loads(line) for line in (path / HISTORY).read_text(encoding="utf-8").splitlines()]
     history = History(epochs, told["best"], None if end is None else End(end), told["final"])
     calibration = None if config["calibration"] is None else Calibration(**config["calibration"])
-    return Fitted(settings, classes, graph, Split(**tensors["split"]), history, live, calibration)
+    split, further = Split(**tensors["split"]), told.get("further", 0)
+    return Fitted(settings, classes, graph, split, history, live, calibration, further=further)
 
 
 def _plain_parameters(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:

@@ -19,6 +19,7 @@ from lignn.equilibrium.solvers import BY_NAME, Solver
 from lignn.errors import ConfigError, did_you_mean
 from lignn.methods import EIGNN, IGNN, LIGNN, Method
 
+DEFAULT_BACKBONE = "gcn"
 GRADIENTS = ("paper", "exact", "last_step")
 PRECISIONS = ("float32", "float64")
 
@@ -134,6 +135,7 @@ class Settings:
     """Checked parameters with the preset's values in place of None.
 
     Attributes:
+        parameters: as they were given.
         method: name, or an instance to be copied.
         backbone: name, class, factory, or an instance to be copied.
         values: all resolved parameters by name, plain values; those that the method does not have are left out.
@@ -142,6 +144,7 @@ class Settings:
         backbone_options: more options of the backbone.
     """
 
+    parameters: Mapping[str, Any]
     method: str | Method
     backbone: Any
     values: Mapping[str, Any]
@@ -163,12 +166,14 @@ class Settings:
         elif not isinstance(method, Method):
             raise ConfigError(f"method: a name or a Method is needed, got {method!r}")
         given = {key: _plain(value) for key, value in parameters.items() if key in _TYPES and value is not None}
+        if not name:
+            _check_beside(method, parameters["backbone"], given)
         for key in given:
             if name and name not in APPLIES_TO.get(key, (name,)):
                 raise ConfigError(f"{key}: method {name!r} has no such parameter, only {', '.join(APPLIES_TO[key])}")
         defaults = PRESETS[preset]["all"] | PRESETS[preset].get(name, {})
         options = (given.pop("method_options", {}), given.pop("backbone_options", {}))
-        return cls(method, parameters["backbone"], defaults | given, frozenset(given), *options)
+        return cls(dict(parameters), method, parameters["backbone"], defaults | given, frozenset(given), *options)
 
     @property
     def name(self) -> str:
@@ -258,6 +263,16 @@ def _options_of(method: str, backbone: Any) -> set[str]:
     parameters = inspect.signature(factory or backbone).parameters
     names = {"hidden" if name == "hidden_channels" else name for name in parameters}
     return set(NETWORK) & names
+
+
+def _check_beside(method: Method, backbone: Any, given: Mapping[str, Any]) -> None:
+    """A built method has its network and options already: those given besides would do nothing."""
+    names = (*APPLIES_TO, *NETWORK, "method_options", "backbone_options")
+    settled = [name for name in names if given.get(name, {}) != {}]
+    if backbone != DEFAULT_BACKBONE:
+        settled.insert(0, "backbone")
+    if settled:
+        raise ConfigError(f"method: {type(method).__name__} is built already and cannot take {', '.join(settled)}")
 
 
 def _plain(value: Any) -> Any:

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from lignn.classifier.calibration import at_temperature
 from lignn.classifier.growth import labels_for, padded
+from lignn.classifier.live import Live
 from lignn.classifier.node import NodeClassifier
 from lignn.errors import InputError
 from lignn.graph import Graph
@@ -63,11 +64,13 @@ class TabularClassifier(ClassifierMixin, BaseEstimator):
 
         Args:
             X: n×d numbers.
-            y: n labels, -1 = unlabelled.
+            y: n labels, -1 = unlabelled; texts and -1 together need an array of dtype=object.
         """
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         if not isinstance(self.n_neighbors, Integral) or self.n_neighbors < 1:
             raise InputError(f"n_neighbors: at least 1 is needed, got {self.n_neighbors!r}")
+        if y.dtype.kind in "UST" and "-1" in y.astype(str):
+            raise InputError("y: NumPy turns -1 beside texts into '-1'; make y with dtype=object, and -1 a number")
         unlabelled = np.array([label == -1 for label in y.tolist()])  # texts compared with a number, one by one
         check_classification_targets(y[~unlabelled])
         classes, numbers = np.unique(y[~unlabelled], return_inverse=True)
@@ -101,7 +104,7 @@ class TabularClassifier(ClassifierMixin, BaseEstimator):
         """Probabilities of new rows, each behind edges from its neighbours in the table.
 
         Nothing leads back to the table, whose equilibrium stays: a fixed number of steps carries it over, so that no
-        row's answer depends on when others have converged.
+        row's answer depends on when others have converged. A method of so many passes makes those and no more.
         """
         classifier = self.node_classifier_
         table, live = classifier.graph_, classifier._fitted.live
@@ -113,8 +116,8 @@ class TabularClassifier(ClassifierMixin, BaseEstimator):
             x=np.concatenate([table.x.numpy(), X]),
         )
         problem = Problem.with_labels(graph, labels_for(live, graph.num_nodes))
-        if live.solution is None or not isinstance(live.method, LabelInputted):
-            probabilities = live.method.predict(problem).probabilities
+        if live.solution is None or not isinstance(live.method, LabelInputted) or not live.iterates:
+            probabilities = Live.of(live.method, problem).probabilities
         else:
             step, state = live.method.inference_map(problem), padded(live.solution.value, graph.num_nodes)
             with torch.no_grad():

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from lignn.classifier.certificate import Certificate
-from lignn.classifier.classes import Classes, node_number
+from lignn.classifier.classes import Classes, node_numbers
 from lignn.classifier.live import Live
 from lignn.equilibrium import Solution
 from lignn.errors import InputError
@@ -58,8 +58,7 @@ def relabelled(known: KnownLabels, graph: Graph, classes: Classes, labels: Mappi
     if not isinstance(labels, Mapping):
         raise InputError(f"labels: a mapping from nodes to labels is needed, got {type(labels).__name__}")
     mask, onehot = known.mask.clone(), known.onehot.clone()
-    for node, label in labels.items():
-        number = node_number(graph, node)
+    for number, label in zip(node_numbers(graph, labels), labels.values(), strict=True):
         mask[number] = label is not None
         onehot[number] = 0 if label is None else classes.row(label).to(onehot.dtype)
     return KnownLabels(mask, onehot, known.multilabel)

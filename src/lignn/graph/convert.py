@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,7 +72,10 @@ def to_scipy(graph: Graph) -> sp.csr_array:
 
 
 def from_networkx(graph: nx.Graph, label: str, weight: str, x: str) -> Graph:
-    """A graph from NetworkX; labels may be any values (class names are their texts), missing = unlabelled."""
+    """A graph from NetworkX; labels may be any values (class names are their texts), missing or NaN = unlabelled.
+
+    For several classes a node, labels are lists of 0 and 1, one a class; their names are the graph's `class_names`.
+    """
     nodes = list(graph.nodes)
     number = {node: i for i, node in enumerate(nodes)}
     edges = [(number[s], number[t], data.get(weight)) for s, t, data in graph.edges(data=True)]
@@ -79,22 +84,52 @@ def from_networkx(graph: nx.Graph, label: str, weight: str, x: str) -> Graph:
     if some := [e for e in edges if (e[2] is None) != (edges[0][2] is None)]:
         s, t, _ = some[0]
         raise GraphError(f"edge {nodes[s]!r} → {nodes[t]!r} and the first edge: one has a {weight!r}, one has none")
-    labels = [data.get(label) for _, data in graph.nodes(data=True)]
-    names = in_order(str(value) for value in labels if value is not None)
-    class_number = {name: i for i, name in enumerate(names)}
+    labels = [_label(data.get(label)) for _, data in graph.nodes(data=True)]
+    several = any(isinstance(value, list | set | frozenset) for value in labels)
+    y, names = (_rows(labels, nodes, label), graph.graph.get("class_names")) if several else _numbers(labels)
     features = [data.get(x) for _, data in graph.nodes(data=True)]
     if any(f is None for f in features) and any(f is not None for f in features):
         raise GraphError(f"node {nodes[[f is None for f in features].index(True)]!r} has no {x!r} while others have")
     return Graph(
         np.array([e[:2] for e in edges], np.int64).T,
         x=None if not features or features[0] is None else _matrix(features, x),
-        y=np.array([-1 if v is None else class_number[str(v)] for v in labels]) if names else None,
+        y=y,
         edge_weight=np.array([e[2] for e in edges], np.float32) if edges and edges[0][2] is not None else None,
         num_nodes=len(nodes),
         node_ids=[str(node) for node in nodes],
-        class_names=names or None,
+        class_names=names,
         name=graph.name or "graph",
     )
+
+
+def _label(value: Any) -> Any:
+    """A label, a list for several classes, or None for what stands for a missing one."""
+    if isinstance(value, np.ndarray | torch.Tensor):
+        value = value.tolist()
+    if isinstance(value, Real) and math.isnan(value):
+        return None
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _numbers(labels: list[Any]) -> tuple[np.ndarray | None, tuple[str, ...] | None]:
+    """Class numbers, -1 = unlabelled, and the names of the classes; nothing if there is no label."""
+    names = in_order(str(value) for value in labels if value is not None)
+    number = {name: i for i, name in enumerate(names)}
+    y = np.array([-1 if value is None else number[str(value)] for value in labels])
+    return (y, names) if names else (None, None)
+
+
+def _rows(labels: list[Any], nodes: list[Any], what: str) -> np.ndarray:
+    """Labels of several classes a node as 0/1 rows, -1 = unlabelled."""
+    width = max(len(value) for value in labels if isinstance(value, list | set | frozenset))
+    for node, value in zip(nodes, labels, strict=True):
+        row = isinstance(value, list) and len(value) == width and all(entry in (0, 1) for entry in value)
+        if value is not None and not row:
+            raise GraphError(
+                f"node {node!r}: a {what!r} of several classes is a list of 0 and 1, one a class ({width}), "
+                f"got {value!r}"
+            )
+    return np.array([[-1] * width if value is None else value for value in labels], np.int8)
 
 
 def _matrix(rows: list[Any], what: str) -> np.ndarray:
@@ -105,10 +140,12 @@ def _matrix(rows: list[Any], what: str) -> np.ndarray:
 
 
 def to_networkx(graph: Graph) -> nx.MultiDiGraph:
-    """A directed multigraph, which is what a `Graph` is."""
+    """A directed multigraph, which is what a `Graph` is; with several classes a node their names are its attribute."""
     import networkx as nx
 
     result = nx.MultiDiGraph(name=graph.name)
+    if graph.is_multilabel and graph.class_names is not None:
+        result.graph["class_names"] = graph.class_names
     ids = [str(i) for i in graph.node_ids] if graph.node_ids is not None else list(range(graph.num_nodes))
     x = graph.x.toarray() if isinstance(graph.x, sp.csr_array) else graph.x
     for i, node in enumerate(ids):
