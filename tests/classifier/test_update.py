@@ -64,18 +64,11 @@ def test_ids_are_looked_up_once():
     assert Counted.compared < 3000
 
 
-def test_a_number_that_is_the_id_of_another_node_is_refused():
-    graph = small_graph()
-    ids = [str(i + 1) for i in range(90)]
-    classifier = fitted("lpa", graph=graph.replace(node_ids=ids))
-    for node in (2, 90):
-        with pytest.raises(InputError, match=f"number {node} or the id '{node}', which are different.*give the id"):
-            classifier.update_labels({node: 1})
+def test_a_number_counts_nodes_and_a_text_is_an_id():
+    """What `suggest` gives are numbers, and ids that are whole numbers are the rule in tables."""
+    classifier = fitted("lpa", graph=small_graph().replace(node_ids=[str(i + 1) for i in range(90)]))
     classifier.update_labels({"2": 1, 0: 2})
     assert classifier._fitted.live.problem.labels.onehot[:2].argmax(1).tolist() == [2, 1]
-    same = fitted("lpa", graph=graph.replace(node_ids=[str(i) for i in range(90)]))
-    same.update_labels({2: 1})
-    assert same._fitted.live.problem.labels.mask[2]
 
 
 def test_a_withdrawn_label_leaves_no_trace():

@@ -107,11 +107,6 @@ def node_numbers(graph: Graph, nodes: Iterable[Any]) -> list[int]:
 
 def _node_number(graph: Graph, by_id: Mapping[str, int], node: Any) -> int:
     if isinstance(node, Integral) and not isinstance(node, bool):
-        if by_id.get(str(node), node) != node:
-            raise InputError(
-                f"node {node}: it could be number {node} or the id '{node}', which are different nodes of this graph; "
-                "give the id, as a text"
-            )
         if int(node) in range(graph.num_nodes):
             return int(node)
         raise InputError(f"node {node} is outside of 0 … {graph.num_nodes - 1}")
