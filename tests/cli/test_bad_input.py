@@ -332,7 +332,13 @@ def test_models(place: Path, case: str) -> None:
 
 
 OTHER_GRAPHS: dict[str, tuple[str, str]] = {
-    "more features": ("id,label,x0,x1,x2\na,red,0,0,0\nb,blue,0,0,0\n", "3 features"),
+    "more features": ("id,label,x0,x1,x2\na,red,0,0,0\nb,blue,0,0,0\n", "other: 'x2' is no feature of the model; "),
+    "fewer features": ("id,label,x1\na,red,0\nb,blue,0\n", "other: 'x0', a feature of the model, is missing; "),
+    "other features": (
+        NODES.replace("x0", "X0"),
+        "other: 'x0', a feature of the model, is missing, and 'X0' is no feature of the model; "
+        "the columns must be those it was trained with, in any order",
+    ),
     "other classes": (NODES.replace("red", "green"), "'green'"),
     "several labels": (NODES.replace("label", "labels"), "several classes"),
 }  # fmt: skip

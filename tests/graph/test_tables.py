@@ -27,6 +27,7 @@ def test_all_columns(folder):
     assert graph.class_names == ("cat", "dog")
     assert graph.y.tolist() == [0, 1, -1]
     assert torch.equal(graph.x, torch.tensor([[1], [2.5], [-0.3]]))
+    assert graph.feature_names == ("age",)
     assert graph.edge_index.tolist() == [[0, 1], [1, 2]]
     assert graph.edge_weight is None
     (split,) = graph.splits
@@ -38,6 +39,7 @@ def test_only_what_is_needed(folder):
     (folder / "edges.csv").write_text("source,target,weight\n2,1,0.1\n")
     graph = Graph.read(folder)
     assert (graph.x, graph.y, graph.splits, graph.class_names) == (None, None, (), None)
+    assert graph.feature_names is None
     assert graph.edge_index.tolist() == [[1], [0]]
     assert torch.equal(graph.edge_weight, torch.tensor([0.1]))
 

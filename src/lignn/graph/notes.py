@@ -23,6 +23,8 @@ class Notes:
     """Whether `classes` are names; if not, they are class numbers."""
     node_ids: bool = True
     """Whether ids are names; if not, they are node numbers."""
+    feature_names: bool = True
+    """Whether the columns of features have names; if not, they are numbered."""
     weight_type: str = "float32"
     """Type of the edge weights, float32 or float64."""
 
@@ -31,7 +33,8 @@ class Notes:
         """What to note of `graph`."""
         classes = graph.class_names or tuple(map(str, range(graph.num_classes)))
         weight = "float32" if graph.edge_weight is None else str(graph.edge_weight.numpy().dtype)
-        return cls(classes or None, graph.class_names is not None, graph.node_ids is not None, weight)
+        class_names, node_ids = graph.class_names is not None, graph.node_ids is not None
+        return cls(classes or None, class_names, node_ids, graph.feature_names is not None, weight)
 
     def write(self, folder: Path) -> None:
         """Write graph.json into `folder`."""
@@ -67,7 +70,7 @@ def _check(path: Path, key: str, value: object) -> None:
             isinstance(value, list) and all(isinstance(name, str) for name in value) and len(set(value)) == len(value)
         )
         fits, wanted = value is None or texts, "null or a list of different texts"
-    elif key in ("class_names", "node_ids"):
+    elif key in ("class_names", "node_ids", "feature_names"):
         fits, wanted = isinstance(value, bool), "true or false"
     elif key == "weight_type":
         fits, wanted = value in ("float32", "float64"), '"float32" or "float64"'

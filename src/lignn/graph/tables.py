@@ -64,6 +64,7 @@ def read(folder: Path) -> Graph:
             class_names=nodes.classes if notes.class_names else None,
             splits=nodes.splits,
             name=folder.resolve().name,
+            feature_names=nodes.features if nodes.features and notes.feature_names else None,
         )
     except InputError as error:
         raise type(error)(f"{folder}: {error}") from error
@@ -76,6 +77,8 @@ class _Nodes:
     y: np.ndarray | None
     classes: tuple[str, ...] | None
     splits: list[Split]
+    features: list[str]
+    """Names of the columns of `x`."""
 
 
 def _read_nodes(table: Table, notes: Notes) -> _Nodes:
@@ -84,7 +87,7 @@ def _read_nodes(table: Table, notes: Notes) -> _Nodes:
     if len(label) > 1:
         raise TableError(f"{table.path}: has both 'label' and 'labels'; keep one of them")
     split = [name for name in table.columns if _SPLIT.fullmatch(name)]
-    features = [name for name in table.columns if name not in ("id", *label, *split)]
+    features = [name for name in table.columns if is_feature(name)]
     types = dict.fromkeys(["id", *label, *split], TEXT) | dict.fromkeys(features, pa.float32())
     try:
         texts: dict[str, list[pa.Array]] = {name: [] for name in ("id", *label, *split)}
@@ -105,7 +108,12 @@ def _read_nodes(table: Table, notes: Notes) -> _Nodes:
         splits = [found for name in split if (found := _split(column[name])) is not None]
     except BadRowsError as problem:
         faults.report(table, _node_checks(types, table.unit, notes), str(problem))
-    return _Nodes(column["id"], np.concatenate(numbers) if features else None, y, classes, splits)
+    return _Nodes(column["id"], np.concatenate(numbers) if features else None, y, classes, splits, features)
+
+
+def is_feature(name: str) -> bool:
+    """Whether a column of the nodes has a name that is free for a feature."""
+    return bool(name) and name not in ("id", "label", "labels") and not _SPLIT.fullmatch(name)
 
 
 def _labels(column: pa.Array, several: bool, notes: Notes) -> tuple[np.ndarray | None, tuple[str, ...] | None]:

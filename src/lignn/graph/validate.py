@@ -147,6 +147,18 @@ def class_names(names: Sequence[str]) -> tuple[str, ...]:
     return names
 
 
+def feature_names(names: Sequence[str], x: Features | None) -> tuple[str, ...]:
+    """Names of the columns of `x`, all different."""
+    names = tuple(str(name) for name in names)
+    width = 0 if x is None else x.shape[1]
+    if len(names) != width:
+        raise GraphError(f"feature_names: one a feature is needed ({width}), got {len(names)}")
+    if len(set(names)) < width:
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise GraphError(f"feature_names: two features are named {repeated!r}")
+    return names
+
+
 def mask(nodes: Any, num_nodes: int) -> Tensor:
     """A boolean mask over the nodes."""
     nodes = _tensor(nodes, "nodes")
