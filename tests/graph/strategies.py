@@ -25,7 +25,7 @@ def graphs(draw: st.DrawFn) -> Graph:
         edges,
         x=x,
         y=draw(_labels(n, c)),
-        edge_weight=draw(st.none() | _floats(st.just(edges.shape[1:]), nonnegative=True)),
+        edge_weight=draw(st.none() | _weights(edges.shape[1])),
         num_nodes=n,
         node_ids=draw(st.none() | st.lists(NAMES, min_size=n, max_size=n, unique=True)),
         class_names=names,
@@ -44,10 +44,14 @@ def _feature_names(draw: st.DrawFn, x: np.ndarray | sp.csr_array | None) -> list
 
 
 @st.composite
-def _floats(draw: st.DrawFn, shapes: st.SearchStrategy, nonnegative: bool = False) -> np.ndarray:
+def _floats(draw: st.DrawFn, shapes: st.SearchStrategy) -> np.ndarray:
     width = draw(st.sampled_from([32, 64]))
-    values = draw(hnp.arrays(np.dtype(f"float{width}"), draw(shapes), elements=FLOATS[width]))
-    return np.abs(values) if nonnegative else values
+    return draw(hnp.arrays(np.dtype(f"float{width}"), draw(shapes), elements=FLOATS[width]))
+
+
+@st.composite
+def _weights(draw: st.DrawFn, count: int) -> np.ndarray:
+    return np.abs(draw(_floats(st.just((count,))))).clip(max=np.float32(1e17))
 
 
 @st.composite

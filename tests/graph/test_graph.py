@@ -99,6 +99,7 @@ BAD_SPLIT = Split.from_indices(2, [0], [1], [])
         ({"y": [[0, 1], [0, 1], [-1, 1]]}, r"the row of node 2 must be all 0/1"),
         ({"y": [[-1, -1]] * 3}, "y: no labels at all, all 3 rows are -1"),
         ({"y": [[0, 1]] * 3, "class_names": ["a"]}, "y: 2 columns, but 1 class names"),
+        ({"y": np.zeros((3, 0))}, "y: 0/1 rows need a column for each class, got none"),
         ({"class_names": ["a", "b", "a"]}, "class_names: two classes are named 'a'"),
         ({"x": np.eye(3), "feature_names": ["a", "b", "a"]}, "feature_names: two features are named 'a'"),
         ({"x": np.eye(3), "feature_names": ["a", "b"]}, r"feature_names: one a feature is needed \(3\), got 2"),

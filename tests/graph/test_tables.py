@@ -82,6 +82,12 @@ def test_several_labels(folder):
     assert graph.y.tolist() == [[1, 1], [-1, -1], [0, 0], [0, 1]]
 
 
+def test_none_of_the_classes_is_a_label_where_classes_are_named(folder):
+    put(folder, "id,labels\na,|\nb,|\nc,\n")
+    (folder / "graph.json").write_text('{"classes": ["red", "blue "]}')
+    assert Graph.read(folder).y.tolist() == [[0, 0], [0, 0], [-1, -1]]
+
+
 def test_a_bar_in_a_single_label_is_part_of_it(folder):
     put(folder, NODES.replace("cat", "cat|dog"))
     assert Graph.read(folder).class_names == ("cat|dog", "dog")
@@ -177,6 +183,16 @@ def test_unreadable_file(folder, monkeypatch):
 
     monkeypatch.setattr(Path, "open", refuse)
     assert problem(folder) == "nodes.csv: cannot be read: Permission denied"
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"), [("nowhere", "No such file or directory"), (None, "Too many levels of symbolic links")]
+)
+@pytest.mark.parametrize("name", ["nodes.csv", "edges.csv", "features.npy", "graph.json"])
+def test_links_that_lead_nowhere(folder, name, target, reason):
+    (folder / name).unlink(missing_ok=True)
+    (folder / name).symlink_to(target or name)
+    assert problem(folder) == f"{name}: cannot be read: {reason}"
 
 
 def test_bad_feature_files(folder):

@@ -114,12 +114,14 @@ def _arrays(graph: Graph) -> dict[str, Any]:
 
 def _load(path: Path) -> dict[str, np.ndarray]:
     try:
-        with path.open("rb") as raw, NpzFile(raw, allow_pickle=False) as file:
-            return {key: np.asarray(file[key]) for key in file.files}  # NumPy gives other members as bytes
+        raw = path.open("rb")
     except FileNotFoundError as error:
         raise TableError(f"{path}: there is no such file") from error
-    except (IsADirectoryError, PermissionError) as error:
+    except OSError as error:
         raise TableError(f"{path}: cannot be read: {error.strerror}") from error
+    try:
+        with raw, NpzFile(raw, allow_pickle=False) as file:
+            return {key: np.asarray(file[key]) for key in file.files}  # NumPy gives other members as bytes
     except _DAMAGE as error:
         raise TableError(
             f"{path}: not a whole .npz file of plain arrays ({error}); write or download it again"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from os.path import lexists
 from pathlib import Path
 
 from lignn.errors import TableError
@@ -45,10 +46,10 @@ class Notes:
     def read(cls, folder: Path) -> Notes:
         """The notes in `folder`; the defaults if there are none."""
         path = folder / FILE
+        if not lexists(path):
+            return cls()
         try:
             told = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return cls()
         except OSError as error:
             raise TableError(f"{path}: cannot be read: {error.strerror}") from error
         except (ValueError, RecursionError) as error:
