@@ -115,9 +115,9 @@ def _stacked(x: Any, features: Any) -> Any:
 def _table(features: Any) -> np.ndarray:
     """Numbers in rows, one a node."""
     try:
-        table = np.array(features, dtype=np.float64)  # a copy: those of data frames may be read-only
+        table = np.asarray(features, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"the features of the new nodes are not rows of numbers: {error}") from error
     if table.ndim != 2:
         raise InputError(f"features: one row a new node is needed, got an array of {table.ndim} dimension(s)")
-    return table
+    return table if table.flags.writeable else table.copy()  # torch cannot share the array of a data frame
