@@ -23,7 +23,9 @@ def test_several_labels_a_node():
     probabilities = np.array([[0.9, 0.6], [0.3, 0.1], [0.2, 0.7]])
     labels = (probabilities > 0.5).astype(np.int8)
     found = Decision.of(probabilities, labels, FLAGS, ~FLAGS, np.eye(3, 2), np.array(["p", "q", "r"]), ("x", "y"))
-    assert found.names.tolist() == ["x|y", "", "y"]
+    assert found.names.tolist() == ["x|y", "|", "y"]
     assert found.given.tolist() == ["", "y", ""]
+    none = Decision.of(probabilities, labels, FLAGS, FLAGS, np.zeros((3, 2)), None, ("x", "y"))
+    assert none.given.tolist() == ["|", "", "|"]
     np.testing.assert_allclose(found.confidence, [0.6, 0.7, 0.7])
     assert found[slice(1, None)].node_ids.tolist() == ["q", "r"]

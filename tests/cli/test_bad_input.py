@@ -22,7 +22,7 @@ PREDICT = ("predict", "model", "-o", "out.csv")
 
 def content(folder: Path) -> dict[str, bytes | None]:
     files = sorted(folder.rglob("*"))
-    return {str(path.relative_to(folder)): None if path.is_dir() else path.read_bytes() for path in files}
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in files}
 
 
 def check(place: Path, arguments: tuple[str, ...], message: str, code: int = 2) -> None:
@@ -74,6 +74,9 @@ TABLES: dict[str, tuple[str | bytes, str | bytes, str]] = {
     "negative weight": (NODES, "source,target,weight\na,b,-1\n", "line 2, column 'weight': '-1' is negative"),
     "heavy weight": (NODES, "source,target,weight\na,b,heavy\n", "line 2, column 'weight': 'heavy' is not a number"),
     "unknown column": (NODES, "source,target,wieght\na,b,1\n", "unknown column 'wieght'; did you mean 'weight'?"),
+    "great weight": (NODES, "source,target,weight\na,b,3e38\n", "line 2, column 'weight': '3e38' is too large"),
+    "class": (NODES.replace("label", "class").replace("red", "1").replace("blue", "2").replace(",,", ",0,"), EDGES,
+              "mine: no node has a label; at least two classes need one; if 'class' holds the labels, rename it to"),
     "one class": (NODES.replace("blue", "red"), EDGES, "mine: labels (y): a single class, every labelled node"),
     "no labels": (NODES.replace("blue", "").replace("red", ""), EDGES, "mine: no node has a label"),
 }  # fmt: skip
@@ -112,6 +115,15 @@ def nothing(place: Path) -> None:
 
 def no_nodes_file(place: Path) -> None:
     (place / "mine" / "nodes.csv").unlink()
+
+
+def nodes_dangle(place: Path) -> None:
+    no_nodes_file(place)
+    (place / "mine" / "nodes.csv").symlink_to("nowhere")
+
+
+def links_in_a_circle(place: Path) -> None:
+    (place / "circle").symlink_to("circle")
 
 
 def no_edges_file(place: Path) -> None:
@@ -157,6 +169,11 @@ GRAPHS: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "pickled objects": (pickled, "g.npz", "g.npz: not a whole .npz file of plain arrays"),
     "text file": (not_a_graph, "g.txt", "g.txt: not a graph; give a folder with nodes.csv and edges.csv"),
     "no nodes.csv": (no_nodes_file, "mine", "mine: there is no nodes.csv and no nodes.parquet"),
+    "link to nothing": (nodes_dangle, "mine", "error: mine/nodes.csv: cannot be read: No such file or directory"),
+    "link to itself": (links_in_a_circle, "circle", "error: circle: cannot be read: Too many levels of symbolic links"),
+    "long path": (nothing, "./" + "x" * 300, "xxx: cannot be read: File name too long"),
+    "long file": (nothing, "x" * 300 + ".npz", "xxx.npz: cannot be read: File name too long"),
+    "long name": (nothing, "x" * 300, "xxx: there is no such folder or file; unknown dataset"),
     "no edges.csv": (no_edges_file, "mine", "mine: there is no edges.csv and no edges.parquet"),
     "folder for a file": (nodes_folder, "mine", "mine/nodes.csv: is a folder, a file is wanted"),
     "csv and parquet": (nodes_twice, "mine", "mine: both nodes.csv and nodes.parquet are there"),
@@ -363,7 +380,13 @@ def test_models(place: Path, case: str) -> None:
 
 
 OTHER_GRAPHS: dict[str, tuple[str, str]] = {
-    "more features": ("id,label,x0,x1,x2\na,red,0,0,0\nb,blue,0,0,0\n", "3 features"),
+    "more features": ("id,label,x0,x1,x2\na,red,0,0,0\nb,blue,0,0,0\n", "other: 'x2' is no feature of the model; "),
+    "fewer features": ("id,label,x1\na,red,0\nb,blue,0\n", "other: 'x0', a feature of the model, is missing; "),
+    "other features": (
+        NODES.replace("x0", "X0"),
+        "other: 'x0', a feature of the model, is missing, and 'X0' is no feature of the model; "
+        "the columns must be those it was trained with, in any order",
+    ),
     "other classes": (NODES.replace("red", "green"), "'green'"),
     "several labels": (NODES.replace("label", "labels"), "several classes"),
 }  # fmt: skip

@@ -19,6 +19,15 @@ def test_exit_codes(monkeypatch: pytest.MonkeyPatch, error: type[Exception], cod
     assert (result.code, result.out, result.err) == (code, "", "error: what is wrong\n")
 
 
+def test_a_failing_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise OSError(5, "Input/output error", "model/weights")
+
+    monkeypatch.setattr("lignn.classifier.load", fails)
+    result = outcome("diagnose", "model")
+    assert (result.code, result.err) == (1, "error: model/weights: Input/output error\n")
+
+
 def test_an_interruption_ends_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt

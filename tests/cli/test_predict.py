@@ -9,6 +9,7 @@ import pytest
 
 import lignn
 from tests.cli.commands import outcome, run
+from tests.cli.conftest import write_tables
 
 COLUMNS = ["id", "label", "confidence", "evidence", "given", "p_blue", "p_red"]
 
@@ -75,6 +76,15 @@ def test_known_labels_that_are_predicted_otherwise_are_told(place: Path) -> None
 
 def test_the_models_own_graph_by_name_gives_the_same(place: Path) -> None:
     assert run("predict", "model", "--graph", "mine") == run("predict", "model")
+
+
+def test_features_in_another_order_are_the_same_features(place: Path) -> None:
+    header, *lines = (place / "mine" / "nodes.csv").read_text().splitlines()
+    assert header == "id,label,x0,x1"
+    cells = [["id", "label", "x0", "x1"], *(line.split(",") for line in lines)]
+    nodes = "".join(f"{x1},{name},{x0},{label}\n" for name, label, x0, x1 in cells)
+    write_tables(place / "other", nodes)
+    assert run("predict", "model", "--graph", "other") == run("predict", "model")
 
 
 def test_new_labels_take_effect(place: Path) -> None:

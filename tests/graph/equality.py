@@ -23,6 +23,7 @@ def assert_same(a: Graph, b: Graph) -> None:
     assert (a.node_ids is None) == (b.node_ids is None)
     assert a.node_ids is None or a.node_ids.tolist() == b.node_ids.tolist()
     assert a.class_names == b.class_names
+    assert a.feature_names == b.feature_names
     assert len(a.splits) == len(b.splits)
     for one, other in zip(a.splits, b.splits, strict=True):
         assert all(torch.equal(getattr(one, part), getattr(other, part)) for part in ("train", "val", "test"))

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from lignn import Graph, Split
+from lignn.graph.tables import is_feature
 
 NAMES = st.text(min_size=1, max_size=8).filter(lambda name: not name.endswith("\0"))
 FLOATS = {kind: st.floats(width=kind, allow_nan=False, allow_infinity=False) for kind in (32, 64)}
@@ -19,23 +20,38 @@ def graphs(draw: st.DrawFn) -> Graph:
     edges = draw(hnp.arrays(np.int64, (2, draw(st.integers(0, 8))), elements=st.integers(0, n - 1)))
     c = draw(st.integers(2, 4))
     names = draw(st.none() | st.lists(NAMES.filter(lambda name: "|" not in name), min_size=c, max_size=c, unique=True))
+    x = draw(_features(n))
     return Graph(
         edges,
-        x=draw(_features(n)),
+        x=x,
         y=draw(_labels(n, c)),
-        edge_weight=draw(st.none() | _floats(st.just(edges.shape[1:]), nonnegative=True)),
+        edge_weight=draw(st.none() | _weights(edges.shape[1])),
         num_nodes=n,
         node_ids=draw(st.none() | st.lists(NAMES, min_size=n, max_size=n, unique=True)),
         class_names=names,
         splits=draw(st.lists(_splits(n), max_size=3)),
+        feature_names=draw(_feature_names(x)),
     )
 
 
 @st.composite
-def _floats(draw: st.DrawFn, shapes: st.SearchStrategy, nonnegative: bool = False) -> np.ndarray:
+def _feature_names(draw: st.DrawFn, x: np.ndarray | sp.csr_array | None) -> list[str] | None:
+    """Such as a table can keep: of dense features in single precision."""
+    if not isinstance(x, np.ndarray) or x.dtype != np.float32 or not x.shape[1] or draw(st.booleans()):
+        return None
+    names = NAMES.filter(lambda name: name.isprintable() and name == name.strip() and is_feature(name))
+    return draw(st.lists(names, min_size=x.shape[1], max_size=x.shape[1], unique=True))
+
+
+@st.composite
+def _floats(draw: st.DrawFn, shapes: st.SearchStrategy) -> np.ndarray:
     width = draw(st.sampled_from([32, 64]))
-    values = draw(hnp.arrays(np.dtype(f"float{width}"), draw(shapes), elements=FLOATS[width]))
-    return np.abs(values) if nonnegative else values
+    return draw(hnp.arrays(np.dtype(f"float{width}"), draw(shapes), elements=FLOATS[width]))
+
+
+@st.composite
+def _weights(draw: st.DrawFn, count: int) -> np.ndarray:
+    return np.abs(draw(_floats(st.just((count,))))).clip(max=np.float32(1e17))
 
 
 @st.composite

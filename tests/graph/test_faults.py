@@ -1,12 +1,16 @@
 """Bad tables: each fault is named with its file, line and column."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from lignn.graph import rows
 from tests.graph.folders import EDGES, NODES, problem, put, put_parquet
 
 ADVICE = "; add it to the nodes, or remove the edge"
 HINT = "; every column but id, label, labels and split is a feature"
+OFFSETS, BYTES = np.array([0, 1, 2, 3], np.int32), b"1\xff3"
+NOT_TEXT = pa.Array.from_buffers(pa.string(), 3, [None, pa.py_buffer(OFFSETS.tobytes()), pa.py_buffer(BYTES)])
 
 
 @pytest.mark.parametrize(
@@ -15,7 +19,70 @@ HINT = "; every column but id, label, labels and split is a feature"
         ("", EDGES, "nodes.csv: is empty; the first line must name the columns"),
         (NODES, "\n\n", "edges.csv: is empty; the first line must name the columns"),
         ("id,label\n", EDGES, "nodes.csv: has a header but no nodes"),
-        ("ID,label\na,1\n", EDGES, "nodes.csv: the column 'id' is missing, the header has 'ID', 'label'"),
+        (
+            "ID,label\na,1\n",
+            EDGES,
+            "nodes.csv: the column 'id' is missing, the header has 'ID', 'label'; rename 'ID' to 'id'",
+        ),
+        (
+            NODES.replace("label", "Label"),
+            EDGES,
+            "nodes.csv, column 'Label': capital letters count; rename it to 'label', or to another name if it is a "
+            "feature",
+        ),
+        (
+            "id,label,Split\na,0,1\nb,1,1\n",
+            EDGES,
+            "nodes.csv, column 'Split': capital letters count; rename it to 'split', or to another name if it is a "
+            "feature",
+        ),
+        (
+            "id,class\na,red\nb,1\nc,1\n",
+            EDGES,
+            "nodes.csv, line 2, column 'class': 'red' is not a number; if it holds the labels, rename it to 'label'",
+        ),
+        (
+            "id,label,set\na,red,train\nb,blue,1\nc,,1\n",
+            EDGES,
+            "nodes.csv, line 2, column 'set': 'train' is not a number; if it holds the splits, rename it to 'split'",
+        ),
+        (
+            NODES.replace("\n", "\r"),
+            EDGES,
+            "nodes.csv, line 1: lines end in CR alone; save the file with LF or CRLF line ends",
+        ),
+        (
+            NODES.replace("age", "a" * 131_073),
+            EDGES,
+            "nodes.csv, line 1: a name has over 131072 characters; shorten it, or close an open quote",
+        ),
+        (NODES.replace("age", "age\0"), EDGES, "nodes.csv, column 4: its name ends in a NUL character; rename it"),
+        (
+            NODES + "d\0,,,1\n",
+            EDGES,
+            r"nodes.csv, line 5, column 'id': 'd\x00' ends in a NUL character; remove it",
+        ),
+        (
+            NODES + "d,cat\0,,1\n",
+            EDGES,
+            r"nodes.csv, line 5, column 'label': 'cat\x00' ends in a NUL character; remove it",
+        ),
+        (
+            NODES + "d,cat ,,1\n",
+            EDGES,
+            "nodes.csv, line 5, column 'label': 'cat ' has spaces around it; remove them",
+        ),
+        (
+            "id,labels\na,red\nb,red| blue\nc,\n",
+            EDGES,
+            "nodes.csv, line 3, column 'labels': ' blue' has spaces around it; remove them",
+        ),
+        (
+            "id,labels\na,|\nb,|\nc,\n",
+            EDGES,
+            "nodes.csv, column 'labels': names no class, every label given is '|' (none of the classes); "
+            "name the classes in graph.json, or leave the column out",
+        ),
         (
             "id;label\na;1\n",
             EDGES,
@@ -30,7 +97,7 @@ HINT = "; every column but id, label, labels and split is a feature"
         (
             "id,Lable\na,red\nb,1\nc,1\n",
             EDGES,
-            "nodes.csv, line 2, column 'Lable': 'red' is not a number; if it holds the labels, name it 'label'",
+            "nodes.csv, line 2, column 'Lable': 'red' is not a number; if it holds the labels, rename it to 'label'",
         ),
         (",id\n0,a\n", EDGES, "nodes.csv, column 1: has no name in the header; name or remove it"),
         ("id,label,labels\na,1,1\n", EDGES, "nodes.csv: has both 'label' and 'labels'; keep one of them"),
@@ -70,7 +137,17 @@ HINT = "; every column but id, label, labels and split is a feature"
             EDGES,
             "nodes.csv, line 5, column 'label': is not UTF-8 text; save the file as UTF-8",
         ),
-        (NODES, "source,to\na,b\n", "edges.csv: the column 'target' is missing, the header has 'source', 'to'"),
+        (
+            NODES,
+            "source,to\na,b\n",
+            "edges.csv: the column 'target' is missing, the header has 'source', 'to'; rename 'to' to 'target'",
+        ),
+        (
+            NODES,
+            "From,to\na,b\n",
+            "edges.csv: the column 'source' is missing, the header has 'From', 'to'; "
+            "rename 'From' to 'source' and 'to' to 'target'",
+        ),
         (NODES, "source,target,wieght\na,b,1\n", "edges.csv: unknown column 'wieght'; did you mean 'weight'?"),
         (
             NODES,
@@ -89,6 +166,11 @@ HINT = "; every column but id, label, labels and split is a feature"
             "edges.csv, line 3, column 'weight': '-0.5' is negative",
         ),
         (NODES, "source,target,weight\na,b,inf\n", "edges.csv, line 2, column 'weight': 'inf' is not finite"),
+        (
+            NODES,
+            "source,target,weight\na,b,1e18\na,b,3e38\n",
+            "edges.csv, line 3, column 'weight': '3e38' is too large, the largest number is 1e+18",
+        ),
         (NODES, "source,target,weight\na,b,much\n", "edges.csv, line 2, column 'weight': 'much' is not a number"),
     ],
 )
@@ -118,6 +200,37 @@ def test_ids_with_spaces_are_named(folder):
     assert problem(folder) == (
         "edges.csv, line 2, column 'source': 'a' is not the id of a node, but ' a ' is; remove the spaces there"
     )
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "message"),
+    [
+        (
+            "label",
+            [["red"], ["red", "blue"], None],
+            "column 'label': texts or whole numbers are needed, it holds list<element: string>; "
+            "join several labels by | in a column 'labels'",
+        ),
+        ("id", [{"a": 1}] * 3, "column 'id': texts or whole numbers are needed, it holds struct<a: int64>"),
+        (
+            "label",
+            [1.0, 0.5, None],
+            "row 2, column 'label': texts or whole numbers are needed, got 0.5; store the column as texts",
+        ),
+        (
+            "id",
+            [1.0, 2.0, 1e30],
+            "row 3, column 'id': texts or whole numbers are needed, got 1e+30; store the column as texts",
+        ),
+        ("label", [b"red", b"caf\xe9", None], "row 2, column 'label': is not UTF-8 text; save the file as UTF-8"),
+        ("x", NOT_TEXT, "row 2, column 'x': is not UTF-8 text; save the file as UTF-8"),
+        ("label", NOT_TEXT, "row 2, column 'label': is not UTF-8 text; save the file as UTF-8"),
+    ],
+)
+def test_parquet_of_other_types(folder, monkeypatch, column, cells, message):
+    monkeypatch.setattr(rows, "_ROWS", 1)
+    put_parquet(folder, {"id": ["a", "b", "c"], "label": ["red", "blue", None], "x": [1, 2, 3]} | {column: cells})
+    assert problem(folder) == f"nodes.parquet, {message}"
 
 
 def test_bad_parquet(folder):

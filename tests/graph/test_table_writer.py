@@ -35,6 +35,12 @@ def test_wide_and_sparse_features_have_a_file(tmp_path):
         assert_same(Graph.read(tmp_path / "g"), graph)
 
 
+def test_wide_features_with_names_are_columns(tmp_path):
+    graph = Graph([[0], [1]], x=torch.ones(2, 65), feature_names=[f"f{i}" for i in range(65)])
+    graph.write(tmp_path / "g")
+    assert_same(Graph.read(tmp_path / "g"), graph)
+
+
 def test_what_a_table_cannot_keep_is_refused(tmp_path):
     with pytest.raises(TableError, match="an empty id"):
         Graph([[0], [1]], node_ids=["", "b"]).write(tmp_path / "g")
@@ -42,6 +48,12 @@ def test_what_a_table_cannot_keep_is_refused(tmp_path):
         Graph([[0], [1]], y=[0, 1], class_names=["", "b"]).write(tmp_path / "g")
     with pytest.raises(TableError, match=r"'a\|b' has a \|, which joins labels"):
         Graph([[0], [1]], y=[[0, 1], [1, 1]], class_names=["a|b", "b"]).write(tmp_path / "g")
+    x = torch.ones(2, 1)
+    for name in ("id", "labels", "split7", " a", "a\0", ""):
+        with pytest.raises(TableError, match="cannot name a column; rename it, or write an"):
+            Graph([[0], [1]], x=x, feature_names=[name]).write(tmp_path / "g")
+    with pytest.raises(TableError, match="for dense float32 features alone"):
+        Graph([[0], [1]], x=x.double(), feature_names=["a"]).write(tmp_path / "g")
     assert os.listdir(tmp_path) == []
 
 

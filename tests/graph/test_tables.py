@@ -27,6 +27,7 @@ def test_all_columns(folder):
     assert graph.class_names == ("cat", "dog")
     assert graph.y.tolist() == [0, 1, -1]
     assert torch.equal(graph.x, torch.tensor([[1], [2.5], [-0.3]]))
+    assert graph.feature_names == ("age",)
     assert graph.edge_index.tolist() == [[0, 1], [1, 2]]
     assert graph.edge_weight is None
     (split,) = graph.splits
@@ -38,6 +39,7 @@ def test_only_what_is_needed(folder):
     (folder / "edges.csv").write_text("source,target,weight\n2,1,0.1\n")
     graph = Graph.read(folder)
     assert (graph.x, graph.y, graph.splits, graph.class_names) == (None, None, (), None)
+    assert graph.feature_names is None
     assert graph.edge_index.tolist() == [[1], [0]]
     assert torch.equal(graph.edge_weight, torch.tensor([0.1]))
 
@@ -78,6 +80,12 @@ def test_several_labels(folder):
     graph = Graph.read(folder)
     assert graph.class_names == ("blue", "red")
     assert graph.y.tolist() == [[1, 1], [-1, -1], [0, 0], [0, 1]]
+
+
+def test_none_of_the_classes_is_a_label_where_classes_are_named(folder):
+    put(folder, "id,labels\na,|\nb,|\nc,\n")
+    (folder / "graph.json").write_text('{"classes": ["red", "blue "]}')
+    assert Graph.read(folder).y.tolist() == [[0, 0], [0, 0], [-1, -1]]
 
 
 def test_a_bar_in_a_single_label_is_part_of_it(folder):
@@ -175,6 +183,16 @@ def test_unreadable_file(folder, monkeypatch):
 
     monkeypatch.setattr(Path, "open", refuse)
     assert problem(folder) == "nodes.csv: cannot be read: Permission denied"
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"), [("nowhere", "No such file or directory"), (None, "Too many levels of symbolic links")]
+)
+@pytest.mark.parametrize("name", ["nodes.csv", "edges.csv", "features.npy", "graph.json"])
+def test_links_that_lead_nowhere(folder, name, target, reason):
+    (folder / name).unlink(missing_ok=True)
+    (folder / name).symlink_to(target or name)
+    assert problem(folder) == f"{name}: cannot be read: {reason}"
 
 
 def test_bad_feature_files(folder):

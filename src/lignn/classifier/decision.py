@@ -16,7 +16,7 @@ class Decision:
     Attributes:
         node_ids: names of the nodes, their numbers as text for a graph without names.
         labels: class numbers (n), or 0/1 rows (n×c) for multi-label tasks.
-        names: the predicted class's name, for multi-label tasks the names joined by `|`.
+        names: the predicted class's name, for multi-label tasks the names joined by `|`; a lone `|` is none of them.
         confidence: calibrated probability of the predicted class, for multi-label tasks the least certain class's.
         evidence: whether a known label reaches the node along the edges; if not, its features alone speak.
         known: whether the node's own label was known, and so part of the input.
@@ -68,4 +68,4 @@ class Decision:
 def _names(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
     if labels.ndim == 1:
         return classes[labels]
-    return np.array(["|".join(classes[row > 0]) for row in labels], dtype=_TEXTS)
+    return np.array(["|".join(classes[row > 0]) or "|" for row in labels], dtype=_TEXTS)

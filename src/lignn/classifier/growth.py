@@ -11,6 +11,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from lignn.classifier.columns import align_table
 from lignn.classifier.live import Live
 from lignn.errors import InputError
 from lignn.graph import Graph, Split
@@ -22,7 +23,7 @@ def grow(graph: Graph, features: Any, edges: Any, ids: Sequence[str] | None, edg
 
     Where all edges of the graph go both ways, so do the new ones.
     """
-    x = None if graph.x is None else _stacked(graph.x, features)
+    x = None if graph.x is None else _stacked(graph.x, align_table(features, graph))
     n = graph.num_nodes + _count_new(ids, features) if x is None else x.shape[0]
     if n == graph.num_nodes:
         raise InputError("no new node is given")
@@ -50,6 +51,7 @@ def grow(graph: Graph, features: Any, edges: Any, ids: Sequence[str] | None, edg
         node_ids=node_ids,
         class_names=graph.class_names,
         name=graph.name,
+        feature_names=graph.feature_names,
     )
 
 
@@ -118,4 +120,4 @@ def _table(features: Any) -> np.ndarray:
         raise InputError(f"the features of the new nodes are not rows of numbers: {error}") from error
     if table.ndim != 2:
         raise InputError(f"features: one row a new node is needed, got an array of {table.ndim} dimension(s)")
-    return table
+    return table if table.flags.writeable else table.copy()  # torch cannot share the array of a data frame

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from lignn.errors import InputError, SplitError
-from lignn.graph import Graph, Split
+from lignn.graph import Graph, Split, headers
 
 SHARE = 0.2
 """Of each class's labels, held back."""
@@ -51,7 +51,9 @@ def require_labels(graph: Graph, among: Tensor | None = None) -> None:
     where = "" if among is None else " among the training nodes"
     known = graph.labelled if among is None else graph.labelled & among
     if not known.any():
-        raise InputError(f"{graph.name}: no node has a label{where}; at least two classes need one")
+        column = headers.likely("label", graph.feature_names or ()) if graph.y is None else None
+        hint = f"; if {column!r} holds the labels, rename it to 'label'" if column else ""
+        raise InputError(f"{graph.name}: no node has a label{where}; at least two classes need one{hint}")
     if graph.is_multilabel:
         return
     assert graph.y is not None

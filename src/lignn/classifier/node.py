@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from lignn.classifier import explain, fitting, growth, saving, suggest
+from lignn.classifier import columns, explain, fitting, growth, saving, suggest
 from lignn.classifier.calibration import at_temperature
 from lignn.classifier.certificate import Certificate, certify
 from lignn.classifier.classes import node_number
@@ -273,7 +273,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         """Predict nodes that were not there in training, without training; they stay part of the graph.
 
         Args:
-            features: one row a new node; the number of new nodes for a graph without features.
+            features: one row a new node, a data frame's columns in any order; the number of new nodes for a graph
+                without features.
             edges: 2×E, sources above targets: numbers (the first new node follows the last old one) or ids. Where all
                 edges of the graph go both ways, these will too.
             ids: of the new nodes, for a graph with ids.
@@ -322,11 +323,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         return live
 
     def _aligned(self, graph: Graph) -> Graph:
-        """Another graph with the classes of this model."""
-        if graph.num_features != self.n_features_in_:
-            wanted = f"the model was trained with {self.n_features_in_}"
-            raise InputError(f"{graph.name} has {graph.num_features} features a node, {wanted}")
-        return self._fitted.classes.align(graph)
+        """Another graph with the features and the classes of this model."""
+        return self._fitted.classes.align(columns.align(graph, self.graph_))
 
     def _truth(self) -> Graph:
         """The graph with the labels that are known by now."""

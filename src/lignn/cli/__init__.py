@@ -74,9 +74,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if message := error.format_message():  # `lignn` alone has printed its help
                 typer.echo(f"error: {message}", err=True)
             code = error.exit_code
-        except OSError as error:  # of the output: files of the user's have their own words
+        except OSError as error:  # of the output, or of a file that has no words of its own
             sys.stdout = None  # what is left in its buffer would fail once more
-            typer.echo(f"error: {error.strerror or error}", err=True)
+            place = f"{error.filename}: " if isinstance(error.filename, str) else ""
+            typer.echo(f"error: {place}{error.strerror or error}", err=True)
             code = 1
         except (MemoryError, RuntimeError) as error:
             if not isinstance(error, MemoryError) and "allocate memory" not in str(error):

@@ -31,7 +31,7 @@ class Source:
         try:
             catalogue.find(self.name)
         except DatasetError as unknown:
-            if _looks_like_path(self.name) or Path(self.name).exists():
+            if _looks_like_path(self.name) or os.path.lexists(self.name):
                 return True
             raise DatasetError(f"{self.name}: there is no such folder or file; {unknown}") from unknown
         if any(Path(self.name).glob("edges.*")):
@@ -40,15 +40,26 @@ class Source:
 
     def read(self) -> Graph:
         """The graph; the last one is remembered as long as its files do not change."""
-        path = Path(self.name).resolve()
-        files = [path, *path.iterdir()] if path.is_dir() else [path] if path.exists() else []
-        return _read(self, tuple((str(file), file.stat().st_mtime_ns) for file in files))
+        path = Path(os.path.realpath(self.name))
+        try:
+            files = [path, *path.iterdir()] if os.path.isdir(path) else [path]
+        except OSError as error:
+            raise DatasetError(f"{self.name}: cannot be read: {error.strerror}") from error
+        return _read(self, tuple((str(file), _time(file)) for file in files))
 
 
 @lru_cache(maxsize=1)
 def _read(source: Source, _files: tuple[tuple[str, int], ...]) -> Graph:
     graph = Graph.read(source.name) if source.is_path else datasets.load(source.name)
     return graph.to_undirected() if source.undirected else graph
+
+
+def _time(file: Path) -> int:
+    """When a file was changed; 0 for one that cannot be looked at, of which reading it will tell."""
+    try:
+        return file.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _looks_like_path(name: str) -> bool:

@@ -2,7 +2,7 @@
 
 Keys: `edge_index` (2×E), and where the graph has them: features as `x` (dense) or as `x_data`, `x_indices`, `x_indptr`,
 `x_shape` (CSR), `y` (n or n×c), `train_mask`, `val_mask`, `test_mask` (n or n×runs), `edge_weight`, `num_nodes`,
-`node_ids`, `class_names`.
+`node_ids`, `class_names`, `feature_names`.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ _ARRAYS: dict[str, tuple[str, tuple[int, ...]]] = {
     "num_nodes": (_INTEGERS, (0,)),
     "node_ids": (_TEXTS, (1,)),
     "class_names": (_TEXTS, (1,)),
+    "feature_names": (_TEXTS, (1,)),
     **dict.fromkeys(_MASKS, (_MASK, (1, 2))),
 }
 """What each array may hold (NumPy's letters for kinds of types) and its possible numbers of dimensions."""
@@ -73,6 +74,7 @@ def read(path: Path) -> Graph:
             class_names=_texts(arrays.get("class_names")),
             splits=_splits(arrays) if _MASKS[0] in arrays else (),
             name=path.stem,
+            feature_names=_texts(arrays.get("feature_names")),
         )
     except InputError as error:
         raise type(error)(f"{path}: {error}") from error
@@ -102,7 +104,7 @@ def _arrays(graph: Graph) -> dict[str, Any]:
         arrays |= dict(zip(_CSR, (graph.x.data, graph.x.indices, graph.x.indptr, graph.x.shape), strict=True))
     else:
         arrays["x"] = graph.x
-    arrays |= {"node_ids": _fixed_width(graph.node_ids), "class_names": _fixed_width(graph.class_names)}
+    arrays |= {key: _fixed_width(getattr(graph, key)) for key in ("node_ids", "class_names", "feature_names")}
     for key, part in zip(_MASKS, PARTS, strict=True):
         if graph.splits:
             masks = torch.stack([getattr(split, part) for split in graph.splits], 1)
@@ -112,12 +114,14 @@ def _arrays(graph: Graph) -> dict[str, Any]:
 
 def _load(path: Path) -> dict[str, np.ndarray]:
     try:
-        with path.open("rb") as raw, NpzFile(raw, allow_pickle=False) as file:
-            return {key: np.asarray(file[key]) for key in file.files}  # NumPy gives other members as bytes
+        raw = path.open("rb")
     except FileNotFoundError as error:
         raise TableError(f"{path}: there is no such file") from error
-    except (IsADirectoryError, PermissionError) as error:
+    except OSError as error:
         raise TableError(f"{path}: cannot be read: {error.strerror}") from error
+    try:
+        with raw, NpzFile(raw, allow_pickle=False) as file:
+            return {key: np.asarray(file[key]) for key in file.files}  # NumPy gives other members as bytes
     except _DAMAGE as error:
         raise TableError(
             f"{path}: not a whole .npz file of plain arrays ({error}); write or download it again"

@@ -43,6 +43,8 @@ def report(table: Table, checks: Mapping[str, Check], otherwise: str) -> NoRetur
 def _fault(cell: str, row: int, check: Check) -> str | None:
     if not cell.isascii() and _SURROGATE.search(cell):
         return "is not UTF-8 text; save the file as UTF-8"
+    if cell.endswith("\0"):
+        return f"{quoted(cell)} ends in a NUL character; remove it"
     return check(cell, row)
 
 
@@ -94,8 +96,9 @@ def number(largest: float, smallest: float | None = None, hint: str = "") -> Che
     return check
 
 
-def anything(_cell: str, _row: int) -> None:
-    """Whatever can be read."""
+def unpadded(cell: str, _row: int) -> str | None:
+    """Any word without spaces around it, which nobody sees."""
+    return None if cell == cell.strip() else f"{quoted(cell)} has spaces around it; remove them"
 
 
 def quoted(cell: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from os import PathLike
+from os.path import isdir
 from pathlib import Path
 
 from lignn.errors import TableError
@@ -13,15 +14,19 @@ from lignn.graph.graph import Graph
 def read(path: str | PathLike[str]) -> Graph:
     """The graph in a folder of tables or in an `.npz` file, named after it."""
     path = Path(path)
-    if path.is_dir():
+    if isdir(path):
         from lignn.graph import tables  # here, as pyarrow is slow to import and an archive does not need it
 
         return tables.read(path)
     if path.suffix == ".npz":
         return archive.read(path)
-    if path.exists():
-        raise TableError(f"{path}: not a graph; give a folder with nodes.csv and edges.csv, or an .npz file")
-    raise TableError(f"{path}: there is no such folder or file")
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise TableError(f"{path}: there is no such folder or file") from error
+    except OSError as error:
+        raise TableError(f"{path}: cannot be read: {error.strerror}") from error
+    raise TableError(f"{path}: not a graph; give a folder with nodes.csv and edges.csv, or an .npz file")
 
 
 def write(graph: Graph, path: str | PathLike[str]) -> None:

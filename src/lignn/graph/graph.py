@@ -40,6 +40,7 @@ class Graph:
         class_names: names of the classes.
         splits: public splits.
         name: what to call the graph in reports.
+        feature_names: names of the columns of `x`.
     """
 
     edge_index: Tensor
@@ -51,6 +52,7 @@ class Graph:
     class_names: tuple[str, ...] | None
     splits: tuple[Split, ...]
     name: str
+    feature_names: tuple[str, ...] | None
 
     def __init__(
         self,
@@ -63,6 +65,7 @@ class Graph:
         class_names: Sequence[str] | None = None,
         splits: Iterable[Split] = (),
         name: str = "graph",
+        feature_names: Sequence[str] | None = None,
     ) -> None:
         edge_index = validate.edges(edge_index)
         x = None if x is None else validate.features(x)
@@ -78,6 +81,7 @@ class Graph:
             "class_names": None if class_names is None else validate.class_names(class_names),
             "splits": tuple(splits),
             "name": name,
+            "feature_names": None if feature_names is None else validate.feature_names(feature_names, x),
         }
         for field, value in values.items():
             object.__setattr__(self, field, value)
@@ -86,8 +90,11 @@ class Graph:
                 raise GraphError(f"splits: split {number} is over {split.num_nodes} nodes, the graph has {n}")
 
     def replace(self, **changes: Any) -> Graph:
-        """This graph with some parts changed, validated again."""
-        return Graph(**({field.name: getattr(self, field.name) for field in fields(self)} | changes))
+        """This graph with some parts changed, validated again; as many other features keep their names."""
+        parts = {field.name: getattr(self, field.name) for field in fields(self)} | changes
+        if "feature_names" not in changes and getattr(parts["x"], "shape", ())[1:] != (self.num_features,):
+            parts["feature_names"] = None
+        return Graph(**parts)
 
     @property
     def num_edges(self) -> int:

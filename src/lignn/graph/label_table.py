@@ -6,10 +6,11 @@ Columns `id` and `label`; for graphs with several labels a node `id` and `labels
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os.path import isdir
 from pathlib import Path
 
 from lignn.errors import TableError, did_you_mean
-from lignn.graph import faults
+from lignn.graph import faults, headers
 from lignn.graph.graph import Graph
 from lignn.graph.rows import TEXT, BadRowsError, CsvTable, ParquetTable, Table
 
@@ -48,13 +49,14 @@ def read(path: Path, graph: Graph, classes: Sequence[str]) -> dict[int, Label]:
 def _open(path: Path, columns: tuple[str, ...]) -> Table:
     if path.suffix not in (".csv", ".parquet"):
         raise TableError(f"{path}: labels are read from a .csv or a .parquet file")
-    if path.is_dir():
+    if isdir(path):
         raise TableError(f"{path}: is a folder, a file is wanted")
     table: Table = CsvTable(path) if path.suffix == ".csv" else ParquetTable(path)
     for name in columns:
         if name not in table.columns:
             there = ", ".join(map(faults.quoted, table.columns[:10]))
-            raise TableError(f"{path}: the column {name!r} is missing, the header has {there}")
+            hint = headers.renaming([name], [there for there in table.columns if there not in columns])
+            raise TableError(f"{path}: the column {name!r} is missing, the header has {there}{hint}")
     for name in table.columns:
         if name not in columns:
             raise TableError(f"{path}: unknown column {name!r}; {did_you_mean(name, columns)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from os.path import lexists
 from pathlib import Path
 
 from lignn.errors import TableError
@@ -23,6 +24,8 @@ class Notes:
     """Whether `classes` are names; if not, they are class numbers."""
     node_ids: bool = True
     """Whether ids are names; if not, they are node numbers."""
+    feature_names: bool = True
+    """Whether the columns of features have names; if not, they are numbered."""
     weight_type: str = "float32"
     """Type of the edge weights, float32 or float64."""
 
@@ -31,7 +34,8 @@ class Notes:
         """What to note of `graph`."""
         classes = graph.class_names or tuple(map(str, range(graph.num_classes)))
         weight = "float32" if graph.edge_weight is None else str(graph.edge_weight.numpy().dtype)
-        return cls(classes or None, graph.class_names is not None, graph.node_ids is not None, weight)
+        class_names, node_ids = graph.class_names is not None, graph.node_ids is not None
+        return cls(classes or None, class_names, node_ids, graph.feature_names is not None, weight)
 
     def write(self, folder: Path) -> None:
         """Write graph.json into `folder`."""
@@ -42,10 +46,10 @@ class Notes:
     def read(cls, folder: Path) -> Notes:
         """The notes in `folder`; the defaults if there are none."""
         path = folder / FILE
+        if not lexists(path):
+            return cls()
         try:
             told = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return cls()
         except OSError as error:
             raise TableError(f"{path}: cannot be read: {error.strerror}") from error
         except (ValueError, RecursionError) as error:
@@ -67,7 +71,7 @@ def _check(path: Path, key: str, value: object) -> None:
             isinstance(value, list) and all(isinstance(name, str) for name in value) and len(set(value)) == len(value)
         )
         fits, wanted = value is None or texts, "null or a list of different texts"
-    elif key in ("class_names", "node_ids"):
+    elif key in ("class_names", "node_ids", "feature_names"):
         fits, wanted = isinstance(value, bool), "true or false"
     elif key == "weight_type":
         fits, wanted = value in ("float32", "float64"), '"float32" or "float64"'

@@ -6,6 +6,7 @@ import csv
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
+from os.path import lexists
 from pathlib import Path
 from typing import Protocol
 
@@ -48,7 +49,7 @@ class Table(Protocol):
 
 def find(folder: Path, stem: str) -> Table:
     """The table `stem`.csv or `stem`.parquet in `folder`, its header checked."""
-    paths = [path for ending in ("csv", "parquet") if (path := folder / f"{stem}.{ending}").exists()]
+    paths = [path for ending in ("csv", "parquet") if lexists(path := folder / f"{stem}.{ending}")]
     if not paths:
         raise TableError(f"{folder}: there is no {stem}.csv and no {stem}.parquet")
     if len(paths) > 1:
@@ -60,6 +61,8 @@ def find(folder: Path, stem: str) -> Table:
     for number, name in enumerate(table.columns, 1):
         if not name:
             raise TableError(f"{path}, column {number}: has no name in the header; name or remove it")
+        if name.endswith("\0"):
+            raise TableError(f"{path}, column {number}: its name ends in a NUL character; rename it")
         if table.columns.index(name) < number - 1:
             raise TableError(f"{path}, column {number}: a second column is named {name!r}; rename or remove one")
     return table
@@ -90,7 +93,10 @@ class CsvTable:
                     f"{self.path}, line {reader.line_num + 1}: is not UTF-8 text; save it as such"
                 ) from error
             except csv.Error as error:
-                raise TableError(f"{self.path}, line {reader.line_num}: no header ({error})") from error
+                wrong = f"a name has over {csv.field_size_limit()} characters; shorten it, or close an open quote"
+                if "new-line" in str(error):
+                    wrong = "lines end in CR alone; save the file with LF or CRLF line ends"
+                raise TableError(f"{self.path}, line {reader.line_num}: {wrong}") from error
             if names is None:
                 raise TableError(f"{self.path}: is empty; the first line must name the columns")
             return [name.strip() for name in names], file.tell()
@@ -154,19 +160,42 @@ class ParquetTable:
     def blocks(self, types: Mapping[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
         """All rows; an empty number becomes NaN."""
         with self._open() as file:
+            for name, kind in types.items():
+                held = file.schema_arrow.field(name).type
+                if kind == TEXT and pa.types.is_nested(held):
+                    several = name.startswith("label") and "list" in str(held)
+                    hint = "; join several labels by | in a column 'labels'" if several else ""
+                    raise TableError(
+                        f"{self.path}, column {name!r}: texts or whole numbers are needed, it holds {held}{hint}"
+                    )
+            start = 0
             try:
                 for block in file.iter_batches(_ROWS):
+                    for name, kind in types.items():
+                        if kind == TEXT and pa.types.is_floating(block[name].type):
+                            self._refuse_fractions(name, block[name], start)
                     columns = [_cast(block[name], types[name]) for name in self.columns]
                     yield pa.record_batch(columns, names=self.columns)
+                    start += len(block)
             except (pa.ArrowException, OSError) as error:
                 raise BadRowsError(str(error)) from error
 
+    def _refuse_fractions(self, name: str, column: pa.Array, start: int) -> None:
+        """Floats are pandas' form of integers with gaps, and nothing else."""
+        numbers = column.to_numpy(zero_copy_only=False).astype(np.float64)
+        wrong = np.flatnonzero(np.isfinite(numbers) & ((numbers != np.trunc(numbers)) | (np.abs(numbers) >= 2**63)))
+        if len(wrong):
+            raise TableError(
+                f"{self.path}, row {start + wrong[0] + 1}, column {name!r}: texts or whole numbers are needed, "
+                f"got {numbers[wrong[0]]}; store the column as texts"
+            )
+
     def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Cells in the words of Python; rows count from 1."""
+        """Cells in the words of Python; rows count from 1; bytes that are not UTF-8 become lone surrogates."""
         number = 0
         with self._open() as file:
             for block in file.iter_batches(_ROWS):
-                for cells in zip(*(column.to_pylist() for column in block.columns), strict=True):
+                for cells in zip(*map(_values, block.columns), strict=True):
                     number += 1
                     yield number, [_as_text(cell) for cell in cells]
 
@@ -175,13 +204,24 @@ def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
     if kind != TEXT:
         return column.cast(kind, safe=False).fill_null(np.nan)  # unsafe only in that integers are rounded
     if pa.types.is_floating(column.type):
-        column = pc.if_else(pc.is_finite(column), column, None).cast(pa.int64())  # pandas' form of integers with gaps
-    return column.cast(TEXT).fill_null("")
+        column = pc.if_else(pc.is_finite(column), column, None).cast(pa.int64())
+    texts = column.cast(TEXT).fill_null("")
+    texts.validate(full=True)  # that they are UTF-8
+    return texts
+
+
+def _values(column: pa.Array) -> list[object]:
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    texts = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    return (column.cast(pa.large_binary()) if texts else column).to_pylist()
 
 
 def _as_text(cell: object) -> str:
     if cell is None or cell != cell:
         return ""
+    if isinstance(cell, bytes):
+        return cell.decode(errors="surrogateescape")
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
 
 
@@ -189,5 +229,5 @@ def _as_text(cell: object) -> str:
 def _readable(path: Path) -> Iterator[None]:
     try:
         yield
-    except (PermissionError, FileNotFoundError) as error:
-        raise TableError(f"{path}: cannot be read: {error.strerror}") from error
+    except OSError as error:
+        raise TableError(f"{path}: cannot be read: {error.strerror or error}") from error

@@ -17,9 +17,10 @@ from lignn.graph import notes
 from lignn.graph.graph import Graph
 from lignn.graph.rows import TEXT
 from lignn.graph.split import PARTS, Split
+from lignn.graph.tables import is_feature
 
 _WIDEST = 64
-"""Dense features up to this width become columns of nodes.csv, wider ones a file of their own."""
+"""Dense features without names become columns of nodes.csv up to this width, wider ones a file of their own."""
 
 
 def write(graph: Graph, folder: Path) -> None:
@@ -28,10 +29,9 @@ def write(graph: Graph, folder: Path) -> None:
     if graph.node_ids is not None and pc.any(pc.equal(ids, "")).as_py():
         raise TableError("node_ids: an empty id cannot be kept in a table; rename it, or write an .npz file")
     files = ("nodes.csv", "edges.csv", "features.npy", "features.npz")
-    columns = _features_fit_columns(graph)
     nodes = {"id": ids} | _labels(graph) | {_split_name(i): _words(split) for i, split in enumerate(graph.splits)}
-    if columns:
-        nodes |= {f"x{i}": column for i, column in enumerate(torch.as_tensor(graph.x).numpy().T)}
+    columns = _features(graph)
+    nodes |= columns
     source, target = (ids.take(pa.array(end)) for end in graph.edge_index.numpy())
     edges = {"source": source, "target": target}
     if graph.edge_weight is not None:
@@ -46,8 +46,18 @@ def write(graph: Graph, folder: Path) -> None:
         notes.Notes.of(graph).write(temporary)
 
 
-def _features_fit_columns(graph: Graph) -> bool:
-    return isinstance(graph.x, torch.Tensor) and graph.x.dtype == torch.float32 and 0 < graph.num_features <= _WIDEST
+def _features(graph: Graph) -> dict[str, np.ndarray]:
+    """The features as columns; none if they have a file of their own."""
+    if not isinstance(graph.x, torch.Tensor) or graph.x.dtype != torch.float32:
+        if graph.feature_names:
+            raise TableError("feature_names: a table keeps them for dense float32 features alone; write an .npz file")
+        return {}
+    for name in graph.feature_names or ():
+        if not is_feature(name) or name != name.strip() or not name.isprintable():
+            raise TableError(f"feature_names: {name!r} cannot name a column; rename it, or write an .npz file")
+    wide = graph.num_features > _WIDEST
+    names = graph.feature_names or [f"x{i}" for i in range(0 if wide else graph.num_features)]
+    return dict(zip(names, graph.x.numpy().T, strict=False))
 
 
 def _split_name(number: int) -> str:

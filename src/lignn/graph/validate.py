@@ -14,6 +14,9 @@ from lignn.errors import GraphError
 
 Features: TypeAlias = Tensor | sp.csr_array
 
+LARGEST_WEIGHT = 1e18
+"""Of an edge: the sum over as many edges as fit into a computer is still finite in single precision."""
+
 
 def _tensor(value: Any, what: str) -> Tensor:
     """`value` as a tensor; read-only and negatively strided NumPy arrays are copied, as torch cannot share them."""
@@ -55,7 +58,12 @@ def edge_weights(edge_weight: Any, num_edges: int) -> Tensor:
     weight = weight if weight.dtype in (torch.float32, torch.float64) else weight.float()
     if weight.shape != (num_edges,):
         raise GraphError(f"edge_weight: one weight an edge is needed ({num_edges}), got shape {tuple(weight.shape)}")
-    for wrong, what in ((~weight.isfinite(), "is not finite"), (weight < 0, "is negative")):
+    too_large = f"is too large, the largest is {LARGEST_WEIGHT:.0e}"
+    for wrong, what in (
+        (~weight.isfinite(), "is not finite"),
+        (weight < 0, "is negative"),
+        (weight > LARGEST_WEIGHT, too_large),
+    ):
         if wrong.any():
             edge = int(wrong.nonzero()[0])
             raise GraphError(f"edge_weight: the weight of edge {edge} {what} ({weight[edge].item()})")
@@ -126,6 +134,8 @@ def _class_numbers(y: Tensor, class_names: Sequence[str] | None) -> Tensor:
 
 
 def _multi_hot(y: Tensor, class_names: Sequence[str] | None) -> Tensor:
+    if not y.shape[1]:
+        raise GraphError("y: 0/1 rows need a column for each class, got none")
     unlabelled = (y == -1).all(1)
     wrong = ~(((y == 0) | (y == 1)).all(1) | unlabelled)
     if wrong.any():
@@ -144,6 +154,18 @@ def class_names(names: Sequence[str]) -> tuple[str, ...]:
     repeated = [name for number, name in enumerate(names) if name in names[:number]]
     if repeated:
         raise GraphError(f"class_names: two classes are named {repeated[0]!r}")
+    return names
+
+
+def feature_names(names: Sequence[str], x: Features | None) -> tuple[str, ...]:
+    """Names of the columns of `x`, all different."""
+    names = tuple(str(name) for name in names)
+    width = 0 if x is None else x.shape[1]
+    if len(names) != width:
+        raise GraphError(f"feature_names: one a feature is needed ({width}), got {len(names)}")
+    if len(set(names)) < width:
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise GraphError(f"feature_names: two features are named {repeated!r}")
     return names
 
 
