@@ -162,6 +162,7 @@ def test_features_that_are_far_too_large(place: Path) -> None:
     assert result.code == 2
     assert "features reach 3e+38" in result.err
     assert result.err.endswith("the loss is not finite; lower lr, or scale the features\n")
+    assert not list(place.glob("new*"))
 
 
 def test_a_real_ctrl_c(place: Path) -> None:

@@ -176,7 +176,7 @@ def _train(
             raise
         run.history.end = End.INTERRUPTED
     else:
-        if path is not None:
+        if path is not None and run.history.epochs:  # nothing can go on from training that broke at once
             checkpoint.write(path, whole)
     run.method.load_state_dict(run.best_weights)
     return run.history
