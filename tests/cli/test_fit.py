@@ -179,7 +179,10 @@ def test_a_real_ctrl_c(place: Path) -> None:
         "--patience",
         "99999",
     ]
+    # What a shell starts in the background ignores Ctrl-C, and so would the command if these tests run there.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with subprocess.Popen(command, cwd=place, stderr=subprocess.PIPE, text=True) as process:
+        signal.signal(signal.SIGINT, before)
         assert process.stderr is not None
         assert process.stderr.readline().startswith("epoch 1/100000")
         process.send_signal(signal.SIGINT)
