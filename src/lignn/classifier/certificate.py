@@ -91,7 +91,8 @@ def certify(live: Live) -> Certificate:
     label_inputted = isinstance(method, LabelInputted)
     if solution is None or (label_inputted and not live.iterates):
         return Certificate(False, "no equilibrium", 0, 0.0, 0.0, 0.0, None, (), "unknown", "")
-    radius = spectral_radius_at(live) if label_inputted else None
+    finite = solution.status is not Status.NON_FINITE
+    radius = spectral_radius_at(live) if label_inputted and finite else None
     bounds = tuple(theorem1_bounds(live)) if label_inputted else ()
     unique: Verdict = "unknown"
     if any(bound.holds for bound in bounds) or isinstance(method, IGNN | EIGNN):

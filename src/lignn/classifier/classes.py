@@ -100,7 +100,9 @@ def node_number(graph: Graph, node: Any) -> int:
 
 def node_numbers(graph: Graph, nodes: Iterable[Any]) -> list[int]:
     """The same of several nodes, whose ids are looked up together."""
-    ids = [] if graph.node_ids is None else graph.node_ids.tolist()
+    nodes = list(nodes)
+    by_number = all(isinstance(node, Integral) for node in nodes)
+    ids = [] if by_number or graph.node_ids is None else graph.node_ids.tolist()
     by_id = {name: i for i, name in enumerate(ids)}
     return [_node_number(graph, by_id, node) for node in nodes]
 

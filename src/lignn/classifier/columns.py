@@ -32,9 +32,9 @@ def align_table(features: Any, model: Graph) -> Any:
 
 def _order(theirs: Sequence[str], ours: Sequence[str], where: str) -> list[int]:
     """Where each of `ours` is in `theirs`."""
-    number = {name: column for column, name in enumerate(theirs)}
+    number, wanted = {name: column for column, name in enumerate(theirs)}, set(ours)
     missing = [f"{name!r}, a feature of the model, is missing" for name in ours if name not in number]
-    unknown = [f"{name!r} is no feature of the model" for name in theirs if name not in set(ours)]
+    unknown = [f"{name!r} is no feature of the model" for name in theirs if name not in wanted]
     if missing or unknown:
         wrong = ", and ".join(missing[:1] + unknown[:1])
         raise InputError(f"{where}: {wrong}; the columns must be those it was trained with, in any order")

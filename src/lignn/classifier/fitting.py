@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import copy
-import functools
-import hashlib
-from dataclasses import dataclass, is_dataclass, replace
-from numbers import Real
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import save
-from torch import Generator, Tensor, nn
+from torch import Generator, Tensor
 
 from lignn import training
-from lignn.classifier import holdout
+from lignn.classifier import holdout, run_id
 from lignn.classifier.calibration import Calibration, calibrate
 from lignn.classifier.classes import Classes
 from lignn.classifier.live import Live
 from lignn.classifier.settings import Settings
 from lignn.errors import InputError
-from lignn.graph import Graph, Split, archive
+from lignn.graph import Graph, Split
 from lignn.labels import KnownLabels
 from lignn.methods import LabelInputted, Method, Problem
 from lignn.training import History, Progress, Scorer, score_on
-from lignn.training.checkpoint import flatten
 
 NEED_FEATURES = ("backbone", "reslpa", "ignn", "eignn", "correct_and_smooth")
 """Methods that predict from features; labels alone are nothing to them."""
@@ -127,49 +121,16 @@ def _train_first(
     if score is None:
         options = replace(options, max_epochs=min(options.max_epochs, options.patience))
     seen = _seen(problem, ~split.held_out, settings)
-    run_id = _run_id(settings, graph, split) if checkpoint else ""
+    identity = run_id.of(settings, graph, split) if checkpoint else ""
     try:
         history = training.train(
-            method, seen, problem, score, generator, options, path=checkpoint, run_id=run_id, progress=progress
+            method, seen, problem, score, generator, options, path=checkpoint, run_id=identity, progress=progress
         )
     except training.Interrupted as interruption:
         return interruption.history, True
     if history.best < 0 and history.end is training.End.NON_FINITE:
         raise InputError("training ended in its first epoch: the loss is not finite; lower lr, or scale the features")
     return history, False
-
-
-def _run_id(settings: Settings, graph: Graph, split: Split) -> str:
-    """Differs where training would: another graph, split or setting."""
-    named = [_identity(part) for part in (settings.method, settings.backbone)]
-    plain = [
-        sorted(options.items()) for options in (settings.values, settings.method_options, settings.backbone_options)
-    ]
-    text = f"{archive.fingerprint(graph.replace(splits=(split,)))} {named} {plain}"
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _identity(part: Any) -> str:
-    """What tells a method or network from others: its name; of a built one also weights and plain values."""
-    if isinstance(part, functools.partial):
-        keywords = {name: _identity(value) for name, value in sorted(part.keywords.items())}
-        return f"{_identity(part.func)} {[_identity(value) for value in part.args]} {keywords}"
-    if isinstance(part, nn.Module):
-        weights = hashlib.sha256(save(flatten(part.state_dict())[0])).hexdigest()
-        return f"{weights} {[(path, _plain_values(module)) for path, module in part.named_modules()]}"
-    if hasattr(part, "__qualname__"):
-        return f"{part.__module__}.{part.__qualname__}"
-    return _plain_values(part) if callable(part) else repr(part)
-
-
-def _plain_values(instance: Any) -> str:
-    """Type and settings of an object: what is text, a number, or a dataclass, such as a solver."""
-    values = {
-        name: value
-        for name, value in vars(instance).items()
-        if name != "training" and (value is None or isinstance(value, str | Real) or is_dataclass(value))
-    }
-    return f"{type(instance).__qualname__} {sorted(values.items())}"
 
 
 def _refitted(settings: Settings, graph: Graph, split: Split, live: Live, history: History, known: KnownLabels) -> Live:

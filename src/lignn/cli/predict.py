@@ -39,7 +39,7 @@ def predict(
     from lignn.graph import label_table
 
     if out is not None:
-        prediction_table.check(out, model, *([] if labels is None else [labels]), *([] if graph is None else [graph]))
+        prediction_table.check(out, *(path for path in (model, labels, graph) if path is not None))
     if graph is not None and labels is not None:
         raise InputError("--labels: new labels are for the graph of the model; with --graph, put them into its tables")
     if undirected and graph is None:

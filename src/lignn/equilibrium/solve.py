@@ -16,13 +16,6 @@ Map = Callable[[Tensor], Tensor]
 _OUT_OF_BOUNDS = 1e4
 """A change this many times the smallest one so far means divergence."""
 
-_ROUNDING = {True: 1e3, False: 1e1}
-"""A change below this many units of rounding, and no longer falling, is rounding noise.
-
-More for plain iteration, whose changes fall from step to step as long as anything else is in them; those of other
-solvers go up and down on their way.
-"""
-
 _PATIENCE = 5
 """Steps without a smaller change before a solve may be called stalled."""
 
@@ -122,7 +115,7 @@ class _Account:
             self.shortest, self.since_shortest, self.best = length, 0, fz
             return None
         self.since_shortest += 1
-        noise = _ROUNDING[self.solver.follows_map] * torch.finfo(fz.dtype).eps
+        noise = self.solver.rounding * torch.finfo(fz.dtype).eps
         stalled = self.since_shortest >= _PATIENCE and length <= noise * fz.norm().item()
         return Status.STALLED if stalled else None
 

@@ -45,6 +45,8 @@ class Solver:
 
     follows_map: ClassVar[bool] = False
     """Whether the states are z, f(z), f(f(z)), …: a used-up budget then gives the last of them, else the best one."""
+    rounding: ClassVar[float] = 1e1
+    """A change below this many units of rounding, and no longer falling, is rounding noise."""
 
     def __post_init__(self) -> None:
         if self.norm not in NORMS:
@@ -74,6 +76,7 @@ class Picard(Solver):
     """Plain iteration `z ← f(z)`, the paper's solver. With `tol=0`: exactly `max_steps` steps."""
 
     follows_map: ClassVar[bool] = True
+    rounding: ClassVar[float] = 1e3  # its changes fall at every step; those of others go up and down on their way
 
     def rule(self) -> Rule:
         """The rule `z ← f(z)`."""

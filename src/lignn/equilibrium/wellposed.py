@@ -93,6 +93,6 @@ def spectral_radius(fn: Map, z: Tensor, tol: float = 1e-4) -> float:
     operator = LinearOperator((size, size), matvec=vjp, dtype=np.float64)
     try:
         values = eigs(operator, k=1, which="LM", v0=start, ncv=min(size, 40), tol=tol, return_eigenvectors=False)
-    except ArpackError as error:  # its method for sums that overflow too
+    except ArpackError as error:
         raise InputError("Arnoldi's method found no eigenvalue to this tolerance; raise tol") from error
     return float(np.abs(values).max())
