@@ -1,12 +1,14 @@
 """Known labels: the only place where a label becomes an input, or a target.
 
-A method is given `KnownLabels` of its training nodes, never a graph's `y`. Each epoch divides them: the labels that may
-be looked at and those that supervise are disjoint by construction, since both are cut from one mask.
+A method is given the `KnownLabels` of its training nodes, never a graph's `y`. Each epoch divides them into labels that
+go in and labels that supervise. The two parts are disjoint by construction, since both are cut from one mask.
+
+Masks stay on the CPU, where they are drawn and counted; label matrices lie on the device of the problem.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -20,26 +22,26 @@ from lignn.graph import Graph
 
 _FEW_CLASSES = 16
 
-_DRAWS = 1000
-"""Of hidden nodes, before one is hidden whatever the draw."""
+_MAX_REDRAWS = 1000
+"""Maximum number of redraws of hidden nodes before one node is hidden by force."""
 
 SoftmaxJacobian = Literal["exact", "diagonal"]
 
 
 def softmax(logits: Tensor) -> Tensor:
-    """Rows of probabilities."""
+    """Return the softmax of each row."""
     if logits.shape[1] < _FEW_CLASSES:
-        # Rows this short do not fill a vector register: along columns the softmax is several times faster.
+        # Short rows do not fill a vector register: the softmax along columns is several times faster.
         return logits.T.contiguous().softmax(0).T
     return logits.softmax(1)
 
 
 class DiagonalSoftmax(torch.autograd.Function):
-    """Softmax whose backward pass has only the diagonal of its Jacobian: `g ↦ p ∘ (1-p) ∘ g`."""
+    """Softmax whose backward pass uses only the diagonal of its Jacobian: `g ↦ p ∘ (1-p) ∘ g`."""
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor) -> Tensor:
-        """`p`."""
+        """Return `p`."""
         p = softmax(logits)
         ctx.save_for_backward(p)
         return p
@@ -47,19 +49,19 @@ class DiagonalSoftmax(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, g: Tensor) -> Tensor:
-        """`p ∘ (1-p) ∘ g`."""
+        """Return `p ∘ (1-p) ∘ g`."""
         (p,) = ctx.saved_tensors
         return p * (1 - p) * g
 
 
 @dataclass(frozen=True, eq=False)
 class KnownLabels:
-    """The labels `M_t Y` of some nodes; nothing is known of the others.
+    """The labels `M_t Y` of some nodes; the labels of all other nodes are unknown.
 
     Attributes:
-        mask: `M_t`, the nodes whose labels are known.
-        onehot: `M_t Y`, n×c, rows of zeros elsewhere; multi-hot for multi-label tasks.
-        multilabel: whether a node may have several classes: sigmoid and binary cross-entropy instead of softmax.
+        mask: `M_t`, the nodes whose labels are known; on the CPU.
+        onehot: `M_t Y`, n×c, with rows of zeros for unknown nodes; multi-hot for multi-label tasks.
+        multilabel: whether a node may have several classes. If so, σ is the sigmoid and the loss binary cross-entropy.
     """
 
     mask: Tensor
@@ -68,7 +70,7 @@ class KnownLabels:
 
     @classmethod
     def of(cls, graph: Graph, mask: Tensor, dtype: torch.dtype = torch.float32) -> KnownLabels:
-        """The labels of the nodes in `mask`, which must all have one."""
+        """Return the labels of the nodes in `mask`, all of which must be labelled."""
         if graph.y is None:
             raise InputError(f"{graph.name} has no labels")
         if mask.shape != (graph.num_nodes,):
@@ -89,43 +91,54 @@ class KnownLabels:
         """Number of classes, c."""
         return self.onehot.shape[1]
 
+    def to(self, device: torch.device | str) -> KnownLabels:
+        """Return the same labels on another device; the mask stays on the CPU."""
+        return replace(self, onehot=self.onehot.to(device))
+
     @cached_property
     def _rows(self) -> tuple[Tensor, Tensor]:
+        """The known nodes, on the CPU, and their rows of `M_t Y`."""
         nodes = self.mask.nonzero().flatten()
-        return nodes, self.onehot[nodes]
+        return nodes, self.onehot[nodes.to(self.onehot.device)]
+
+    @cached_property
+    def _rows_to_clamp(self) -> tuple[Tensor, Tensor]:
+        nodes, rows = self._rows
+        return nodes.to(rows.device), rows
 
     def clamp(self, state: Tensor) -> Tensor:
-        """`(I - M_t) Ŷ + M_t Y`: predictions overwritten by what is known."""
-        return state.index_copy(0, *self._rows)
+        """Return `(I - M_t) Ŷ + M_t Y`: the state with known rows overwritten by their labels."""
+        return state.index_copy(0, *self._rows_to_clamp)
 
     def activation(self, logits: Tensor, jacobian: SoftmaxJacobian = "exact") -> Tensor:
-        """Probabilities: `σ` is softmax, or sigmoid for multi-label tasks, whose Jacobian is diagonal anyway."""
+        """Return probabilities: σ is the softmax, or for multi-label tasks the sigmoid, whose Jacobian is diagonal."""
         if self.multilabel:
             return logits.sigmoid()
         return softmax(logits) if jacobian == "exact" else DiagonalSoftmax.apply(logits)
 
     def loss(self, probabilities: Tensor, nodes: Tensor) -> Tensor:
-        """Mean cross-entropy over `nodes`, which must be known ones."""
+        """Return the mean cross-entropy over `nodes` (a mask), which must be known."""
         if (nodes & ~self.mask).any():
             raise InputError("only known labels can supervise")
-        p, target = probabilities[nodes], self.onehot[nodes]
+        index = nodes.nonzero().flatten().to(probabilities.device)
+        p, target = probabilities[index], self.onehot[index]
         tiny = torch.finfo(p.dtype).tiny
         if self.multilabel:
             return -(target * p.clamp(min=tiny).log() + (1 - target) * (1 - p).clamp(min=tiny).log()).mean()
         return -p.mul(target).sum(1).clamp(min=tiny).log().mean()
 
     def hide(self, rate: float, generator: Generator) -> HiddenLabels:
-        """Draw `I_o`: every node, known or not, is hidden with probability `rate`; again, until a known one is.
+        """Draw `I_o`: hide every node, known or not, with probability `rate`; redraw until a known node is hidden.
 
-        A node that was given its label is never supervised, so an epoch without a hidden known node would have no loss.
-        With a rate so small that many draws hide none, one of them is hidden.
+        A node that was given its label is never supervised, so an epoch without a hidden known node has no loss. If the
+        rate is so small that `_MAX_REDRAWS` draws hide no known node, one is hidden by force.
         """
         if not 0 < rate < 1:
             raise ConfigError(f"a mask rate lies between 0 and 1, got {rate}")
         nodes, _ = self._rows
         if not len(nodes):
             raise InputError("no label is known: there is nothing to learn from")
-        for _ in range(_DRAWS):
+        for _ in range(_MAX_REDRAWS):
             hidden = torch.rand(len(self.mask), generator=generator) < rate
             if (hidden & self.mask).any():
                 break
@@ -140,8 +153,8 @@ class HiddenLabels:
 
     Attributes:
         known: all known labels.
-        hidden: `I_o`, the nodes whose input is hidden.
-        rate: the probability it was drawn with, β.
+        hidden: `I_o`, the nodes whose input is hidden; on the CPU.
+        rate: β, the probability with which each node was hidden.
     """
 
     known: KnownLabels
@@ -150,24 +163,24 @@ class HiddenLabels:
 
     @cached_property
     def given(self) -> KnownLabels:
-        """`M_i Y`, `M_i = M_t - I_o M_t`: the labels that may be looked at."""
+        """`M_i Y`, `M_i = M_t - I_o M_t`: the labels that are inputs."""
         mask = self.known.mask & ~self.hidden
-        return KnownLabels(mask, self.known.onehot * mask[:, None], self.known.multilabel)
+        return KnownLabels(mask, self.known.onehot * self._column(mask), self.known.multilabel)
 
     @cached_property
     def supervised(self) -> Tensor:
-        """`I_o M_t`: the known nodes whose own label is hidden; only they supervise."""
+        """`I_o M_t`: the known nodes whose own label is hidden. Only these supervise."""
         return self.known.mask & self.hidden
 
     @cached_property
     def shown(self) -> Tensor:
         """`I_i` as a column of zeros and ones."""
-        return (~self.hidden).to(self.known.onehot.dtype)[:, None]
+        return self._column(~self.hidden)
 
     def mask(self, state: Tensor, constant_scale: bool) -> Tensor:
-        """`I_i ((I - M_t) Ŷ + M_t Y) / (1 - β)`, the masked label strategy on the looping state.
+        """Return `I_i ((I - M_t) Ŷ + M_t Y) / (1 - β)`, the masked label strategy on the looping state.
 
-        With `constant_scale` the factor `1/(1-β)` is a constant of the backward pass, as in the paper; else
+        With `constant_scale` the factor `1/(1-β)` is a constant of the backward pass, as in the paper; otherwise it is
         differentiated.
         """
         clamped = self.known.clamp(state)
@@ -176,3 +189,6 @@ class HiddenLabels:
             return scaled
         shown = clamped * self.shown
         return shown + (scaled - shown).detach()
+
+    def _column(self, mask: Tensor) -> Tensor:
+        return mask.to(self.known.onehot)[:, None]
