@@ -23,7 +23,9 @@ ORDER = [
     "methods",
     "training",
     "classifier",
-    "experiments",
+    "evaluation",
+    "studies",
+    "bench",
     "cli",
 ]
 ENTRY_POINTS = {"__init__", "__main__"}

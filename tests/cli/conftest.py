@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lignn.experiments import sources
+from lignn.datasets import sources
 from tests.cli.commands import run
 
 NODES = """\

@@ -2,7 +2,7 @@ import json
 from pathlib import Path
 
 from lignn.cli.compare import METHODS
-from lignn.experiments import compare as comparison
+from lignn.evaluation import compare as comparison
 from tests.cli.commands import outcome, run
 
 TINY = ("--jobs", "1", "--runs", "2", "--max-epochs", "3", "--hidden", "4")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from lignn.classifier.settings import PRESETS
-from lignn.experiments import workers
+from lignn.evaluation import workers
 from tests.cli.commands import run
 
 CHECKOUT = Path(__file__).parents[2]

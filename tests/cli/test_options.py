@@ -11,7 +11,7 @@ from lignn import NodeClassifier, backbones, methods
 from lignn.cli import app, compare, options
 from lignn.cli.options import PARAMETERS, with_parameters
 from lignn.errors import ConfigError
-from lignn.experiments import compare as comparing
+from lignn.evaluation import compare as comparing
 
 
 def echo(number: Annotated[int, typer.Argument()], *, parameters: dict[str, Any]) -> None:

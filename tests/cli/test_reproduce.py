@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 from lignn.cli.report import report
 from lignn.cli.reproduce import reproduce
 from lignn.errors import InputError
-from lignn.experiments import records, study
+from lignn.studies import records, study
 from tests.cli.commands import outcome
-from tests.experiments import tiny
+from tests.studies import tiny
 
 app = typer.Typer()
 app.command()(reproduce)
@@ -115,7 +115,7 @@ def test_an_interrupt_gives_exit_code_130(own, tmp_path, monkeypatch):
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("lignn.experiments.runner.execute", interrupted)
+    monkeypatch.setattr("lignn.studies.runner.execute", interrupted)
     run("reproduce", own, "--out", tmp_path, code=130)
 
 

@@ -10,11 +10,11 @@ from rich.console import Console
 
 from lignn.cli import main
 from lignn.cli.reproduce import _Display
-from lignn.experiments.records import Record
-from lignn.experiments.runner import Agenda
-from lignn.experiments.study import Run
+from lignn.studies.records import Record
+from lignn.studies.runner import Agenda
+from lignn.studies.study import Run
 from tests.cli.commands import outcome
-from tests.experiments import tiny
+from tests.studies import tiny
 
 LI_GCN = "LI-GCN (β 0.5)"
 
@@ -65,7 +65,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             report(each)
         return new
 
-    monkeypatch.setattr("lignn.experiments.runner.execute", execute)
+    monkeypatch.setattr("lignn.studies.runner.execute", execute)
     (tmp_path / "tiny.toml").write_text(tiny.TEXT)
     return tmp_path / "tiny.toml"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.experiments import tiny
+from tests.studies import tiny
 
 
 def start(folder: Path) -> subprocess.Popen[str]:

@@ -32,10 +32,10 @@ def bench(
 ) -> None:
     """Measure lignn against what one would use instead, interleaved in one run, and print the ratios."""
     if report is not None:
-        from lignn.experiments.bench.report import fill
+        from lignn.bench.report import fill
 
         typer.echo(f"{report}: filled in {', '.join(fill(report, records)) or 'nothing'}")
         return
-    from lignn.experiments import bench as suites
+    from lignn import bench as suites
 
     suites.run(suite, quick=quick, file=json)

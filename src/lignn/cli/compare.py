@@ -12,7 +12,7 @@ from lignn.cli.options import GraphName, Undirected, with_parameters
 from lignn.cli.output import Json, print_json, print_table
 
 if TYPE_CHECKING:
-    from lignn.experiments.compare import Comparison, Result
+    from lignn.evaluation.compare import Comparison, Result
 
 METHODS = ("lpa", "correct_and_smooth", "label_input", "label_reuse", "lignn")
 
@@ -46,9 +46,9 @@ def compare(
 ) -> None:
     """Compare the network alone, LPA, C&S, Label Input, Label Reuse and LI-GNN on the same splits."""
     from lignn.cli import progress
-    from lignn.experiments import compare as comparing
-    from lignn.experiments import compare_report
-    from lignn.experiments.sources import Source
+    from lignn.datasets.sources import Source
+    from lignn.evaluation import compare as comparing
+    from lignn.evaluation import compare_report
 
     source = Source(graph, undirected)
     methods = only or comparing.METHODS

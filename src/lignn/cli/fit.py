@@ -35,7 +35,7 @@ def fit(
     from lignn.classifier import NodeClassifier
     from lignn.cli import progress
     from lignn.cli.running import Running
-    from lignn.experiments.sources import Source
+    from lignn.datasets.sources import Source
 
     running = Running(out)
     parameters = running.resumed(parameters) if resume else running.fresh(parameters)

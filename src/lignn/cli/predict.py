@@ -34,8 +34,8 @@ def predict(
     """Predict every node's label: id, label, confidence, evidence, the label given, all class probabilities."""
     from lignn import classifier
     from lignn.cli import prediction_table
+    from lignn.datasets.sources import Source
     from lignn.errors import InputError
-    from lignn.experiments.sources import Source
     from lignn.graph import label_table
 
     if out is not None:

@@ -15,7 +15,7 @@ def report(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:
     """Write the paper's figures and tables beside the published numbers: Markdown, PNG, SVG and one HTML page."""
-    from lignn.experiments.report import report as write
+    from lignn.studies.report import report as write
 
     files = [str(file) for file in write(folder, out)]
     typer.echo(json.dumps(files, indent=2) if as_json else "\n".join(files))

@@ -13,9 +13,9 @@ import typer
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from lignn.experiments.records import Record
-    from lignn.experiments.runner import Agenda
-    from lignn.experiments.study import Study
+    from lignn.studies.records import Record
+    from lignn.studies.runner import Agenda
+    from lignn.studies.study import Study
 
 _SHOWN = 12
 """Cells whose means are shown while a study runs: those that changed last."""
@@ -37,7 +37,7 @@ def reproduce(
 ) -> None:
     """Run a study of the paper and record every run; what is recorded already is not repeated."""
     from lignn.errors import InputError
-    from lignn.experiments import runner, study
+    from lignn.studies import runner, study
 
     if name == "list":
         _list([study.load(each) for each in study.names()], as_json)
@@ -79,7 +79,7 @@ def _list(studies: Sequence[Study], as_json: bool) -> None:
 
 def _plan(study: Study, agenda: Agenda, jobs: int, out: Path) -> dict[str, Any]:
     """What a run would do."""
-    from lignn.experiments import estimate, records, runner
+    from lignn.studies import estimate, records, runner
 
     here = {dataset: runner.here(dataset) for dataset in {run.config.dataset for run in agenda.todo}}
     todo = [run for run in agenda.todo if here[run.config.dataset]]
@@ -103,7 +103,7 @@ def _run(study: Study, agenda: Agenda, jobs: int) -> dict[str, Any]:
     """Do it, with a display on a terminal."""
     from rich.console import Console
 
-    from lignn.experiments import runner
+    from lignn.studies import runner
 
     console = Console(stderr=True)
     if console.is_terminal:
@@ -175,7 +175,7 @@ class _Display:
         self.task = self.bar.add_task(study.name, total=total, completed=len(agenda.done), left=self._left())
 
     def _left(self) -> str:
-        from lignn.experiments import estimate
+        from lignn.studies import estimate
 
         return estimate.time_left(list(self.todo.values()), self.records, self.jobs).time
 
@@ -199,11 +199,12 @@ class _Display:
         from rich.console import Group
         from rich.table import Table
 
-        from lignn.experiments import summary
+        from lignn.evaluation.summary import mean_and_deviation
+        from lignn.studies.records import scores
 
-        cells = summary.scores(self.records)
+        cells = scores(self.records)
         table = Table("row", "dataset", "runs", "test F1-micro (%)", box=None, header_style="bold")
         for row, dataset in self.last:
             if values := cells.get((row, dataset)):
-                table.add_row(row, dataset, str(len(values)), summary.mean_and_deviation(values.values()))
+                table.add_row(row, dataset, str(len(values)), mean_and_deviation(values.values()))
         return Group(table, self.bar)

@@ -12,8 +12,8 @@ from lignn.cli.options import GraphName, Undirected, with_parameters
 from lignn.cli.output import Json, print_json, print_table
 
 if TYPE_CHECKING:
-    from lignn.experiments.compare import Result
-    from lignn.experiments.tune import Trial
+    from lignn.evaluation.compare import Result
+    from lignn.evaluation.tune import Trial
 
 
 @with_parameters(without=["calibrate", "refit"])
@@ -33,9 +33,9 @@ def tune(
     """Try some values of the options that matter most and are not given, and choose by validation score."""
     from lignn.atomic import check_file
     from lignn.cli import config, progress
+    from lignn.datasets.sources import Source
     from lignn.errors import InputError
-    from lignn.experiments import tune as tuning
-    from lignn.experiments.sources import Source
+    from lignn.evaluation import tune as tuning
 
     if out is not None:
         if out.suffix != ".toml":

@@ -1,0 +1,48 @@
+"""Benchmarks: one module a suite, with `run(quick) -> records`; all measure side by side with `timing`."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from pathlib import Path
+
+from lignn.bench.timing import Record
+from lignn.errors import ConfigError, InputError, did_you_mean
+
+SUITES = {
+    "propagation": "products with Ã and with sparse features",
+    "epoch": "one epoch of LI-GCN, 10 forward, adjoint and evaluation steps",
+    "fit": "LI-GCN to the end of training, at the paper's settings",
+    "baselines": "methods that the paper compares with",
+    "scale": "epochs of LI-GCN on power-law graphs",
+    "memory": "tensor memory of an epoch of LI-GCN",
+    "latency": "one new label",
+    "attention": "one layer of graph attention, forward and backward",
+    "limits": "achieved memory bandwidth, and where an epoch's time goes",
+}
+"""All suites, each with what it measures."""
+
+
+def run(suite: str | None = None, quick: bool = False, file: Path | None = None) -> list[Record]:
+    """Measure a suite, or all, and print the ratios; with a file, write the records to it and draw them beside it."""
+    from rich.console import Console
+
+    from lignn.bench import pictures, report
+
+    if suite is not None and suite not in SUITES:
+        raise ConfigError(f"unknown benchmark suite {suite!r}: {did_you_mean(suite, SUITES)}")
+    if file is not None and not file.absolute().parent.is_dir():
+        raise InputError(f"{file}: there is no folder {file.parent}; create it first")
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # or torch's profiler reports its start and end
+    console = Console()
+    records: list[Record] = []
+    for name in SUITES if suite is None else [suite]:
+        measured = import_module(f"lignn.bench.{name}").run(quick)
+        # Small problems say nothing of goals that were set for large ones.
+        new = [{"suite": name, "quick": quick} | record for record in measured if not (quick and "goal" in record)]
+        console.print(f"[bold]{name}[/bold]: {SUITES[name]}", *report.tables(new), sep="\n")
+        records += new
+        if file is not None:
+            report.write(records, file)
+            pictures.write(new, SUITES[name], file.with_name(f"{name}.svg"))
+    return records

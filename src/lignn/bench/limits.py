@@ -1,0 +1,86 @@
+"""How near the sparse products are to what memory can deliver, and what else an epoch spends its time on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from time import perf_counter
+
+import torch
+
+from lignn.bench.sides import HIDDEN, Lignn, Task, task
+from lignn.bench.timing import Record, Timing, interleaved, versions
+from lignn.propagation import Adjacency
+
+COPIED = 2**28
+"""Bytes of the copy, far more than any cache holds."""
+PARTS = {
+    "sparse products": ("lignn::spmm",),
+    "dense products": ("aten::mm", "aten::addmm"),
+    "softmax": ("aten::_softmax", "aten::_softmax_backward_data"),
+    "norms of changes": ("aten::linalg_vector_norm", "aten::sub"),
+    "clamping": ("aten::index_copy", "aten::index_copy_", "aten::index_fill_"),
+}
+
+
+def run(quick: bool) -> Iterator[Record]:
+    """A copy as STREAM has it, products at the widths of labels and hidden layer, and the parts of an epoch."""
+    rounds = 3 if quick else 15
+    limit = _copy(rounds, COPIED // 64 if quick else COPIED)
+    yield limit
+    sources: list[str | int] = [10_000] if quick else ["chameleon", "amazon_photo", "coauthor_physics", 10**6]
+    for source in sources:
+        problem = task(source)
+        for width in (problem.graph.num_classes, HIDDEN):
+            yield _product(problem, width, rounds, limit["gigabytes_per_second"])
+        yield from _parts(problem, 2 if quick else 10)
+
+
+def _copy(rounds: int, size: int) -> Record:
+    """Bytes read and bytes written both count."""
+    source = torch.ones(size // 4)
+    target = torch.empty_like(source)
+    timing = interleaved({"copy": lambda: target.copy_(source)}, rounds)["copy"]
+    return _record("copy of a large array", "torch", timing, {"bytes": size}) | _speeds(2 * size, 2 * size, timing)
+
+
+def _product(problem: Task, width: int, rounds: int, limit: float) -> Record:
+    """`Ã X`: what must move once (all arrays), and what does if every gathered row comes from memory."""
+    adj = Adjacency.normalized(problem.graph)
+    n = adj.shape[0]
+    x = torch.randn(n, width, generator=torch.Generator().manual_seed(0))
+    timing = interleaved({"product": lambda: adj @ x}, 5 * rounds)["product"]
+    matrix = adj.nnz * 8 + n * 4
+    record = _record(f"product, {width} columns, {problem.graph.name}", "lignn", timing, {"entries": adj.nnz})
+    speeds = _speeds(matrix + 2 * x.nbytes, matrix + x.nbytes + adj.nnz * width * 4, timing)
+    return record | speeds | {"share": speeds["gigabytes_per_second"] / limit}
+
+
+def _speeds(once: int, gathered: int, timing: Timing) -> Record:
+    return {"gigabytes_per_second": once / timing.median / 1e9, "gathered_per_second": gathered / timing.median / 1e9}
+
+
+def _parts(problem: Task, epochs: int) -> Iterator[Record]:
+    """Shares of the operators in epochs under the profiler; the rest is Python, dispatch and the profiler itself."""
+    from torch.profiler import ProfilerActivity, profile
+
+    side = Lignn(problem)
+    side.epoch()
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        start = perf_counter()
+        for _ in range(epochs):
+            side.epoch()
+        whole = perf_counter() - start
+    spent = {event.key: event.self_cpu_time_total / 1e6 for event in profiler.key_averages()}
+    parts = {part: sum(spent.get(key, 0.0) for key in keys) for part, keys in PARTS.items()}
+    parts["other operators"] = sum(value for key, value in spent.items() if key.startswith("aten::")) - sum(
+        value for part, value in parts.items() if part != "sparse products"
+    )
+    parts["the rest"] = whole - sum(parts.values())
+    for part, seconds in parts.items():
+        timing = Timing((seconds / epochs,) * 2)
+        yield _record(f"epoch, {part}, {problem.graph.name}", "lignn", timing, {}) | {"share": seconds / whole}
+
+
+def _record(case: str, side: str, timing: Timing, config: Record) -> Record:
+    figures = {"median": timing.median, "spread": timing.spread, "ratio": 1.0}
+    return {"case": case, "side": side, **figures, "config": config, "versions": versions()}

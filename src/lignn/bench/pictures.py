@@ -1,0 +1,88 @@
+"""Records as pictures: bars of times side by side, or curves over size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lignn.atomic import whole_file
+from lignn.bench.report import duration
+from lignn.bench.timing import Record
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00")
+"""Okabe and Ito's, which are told apart without colour vision; a side keeps its place among them."""
+_MARKERS = "os^Dv"
+
+
+def draw(records: Sequence[Record], title: str) -> Figure:
+    """Curves where the records vary a size (`edges` or `steps`), else bars."""
+    measured = [record for record in records if "case" in record]
+    for size in ("edges", "steps"):
+        if all(size in record for record in measured):
+            return _curves(measured, size, title)
+    return _bars([record for record in measured if "median" in record], title)
+
+
+def write(records: Sequence[Record], title: str, file: Path) -> None:
+    """As SVG, the same bytes for the same records."""
+    import matplotlib
+
+    with whole_file(file) as temporary, matplotlib.rc_context({"svg.hashsalt": "lignn"}):
+        draw(records, title).savefig(temporary, format="svg", metadata={"Date": None})
+
+
+def _sides(records: Sequence[Record]) -> dict[str, int]:
+    return {side: place for place, side in enumerate(dict.fromkeys(record["side"] for record in records))}
+
+
+def _bars(records: Sequence[Record], title: str) -> Figure:
+    """Times of every case on a logarithmic scale; how many times longer than the first side beside each bar."""
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+
+    cases = list(dict.fromkeys(record["case"] for record in records))
+    sides = _sides(records)
+    height = 0.8 / len(sides)
+    figure = Figure(figsize=(8, 1.2 + 0.28 * len(cases) * (len(sides) + 0.6)), layout="constrained")
+    axes = figure.subplots()
+    for record in records:
+        place = sides[record["side"]]
+        y = cases.index(record["case"]) + place * height
+        axes.barh(y, record["median"], height, color=_COLOURS[place % len(_COLOURS)])
+        ratio = "" if place == 0 else f", {record['ratio']:.3g}×"
+        axes.annotate(
+            duration(record["median"]) + ratio, (record["median"], y), (3, 0), textcoords="offset points",
+            va="center", fontsize="small",
+        )  # fmt: skip
+    times = [record["median"] for record in records]
+    axes.set(xscale="log", xlabel="seconds, median", title=title, xlim=(min(times) / 2, max(times) * 8))
+    axes.set_yticks([place + height * (len(sides) - 1) / 2 for place in range(len(cases))], cases)
+    axes.invert_yaxis()
+    axes.spines[["top", "right"]].set_visible(False)
+    patches = [Patch(color=_COLOURS[place % len(_COLOURS)], label=side) for side, place in sides.items()]
+    figure.legend(handles=patches, frameon=False, loc="outside lower center", ncols=len(sides))
+    return figure
+
+
+def _curves(records: Sequence[Record], size: str, title: str) -> Figure:
+    """Time and memory, each if recorded, against size, both axes logarithmic."""
+    from matplotlib.figure import Figure
+
+    names = {"median": "seconds an epoch", "peak_mib": "peak memory, MiB"}
+    shown = [key for key in names if any(record.get(key) for record in records)]
+    figure = Figure(figsize=(4.5 * len(shown), 3.6), layout="constrained")
+    figure.suptitle(title)
+    for axes, key in zip(figure.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
+        for side, place in _sides(records).items():
+            points = [(record[size], record[key]) for record in records if record["side"] == side and record.get(key)]
+            axes.plot(*zip(*points, strict=True), color=_COLOURS[place], marker=_MARKERS[place], label=side)
+        axes.set(xscale="log", yscale="log", xlabel=size, ylabel=names[key])
+        if key == "peak_mib" and size == "steps":
+            axes.set(yscale="linear", ylim=(0, None))
+        axes.grid(alpha=0.3)
+        axes.legend(frameon=False)
+    return figure

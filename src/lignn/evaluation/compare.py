@@ -1,0 +1,283 @@
+"""Do labels help here? The plain network against the label-inputted family, on the same splits of one graph."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from statistics import mean
+from typing import Any
+
+from lignn.classifier import NodeClassifier
+from lignn.classifier.holdout import hold_back
+from lignn.classifier.settings import APPLIES_TO, SOLVING, Settings
+from lignn.datasets.sources import Source
+from lignn.errors import ConvergenceWarning, InputError, LignnError, SplitError, did_you_mean
+from lignn.evaluation import workers
+from lignn.evaluation.summary import Difference, mean_and_deviation, paired
+from lignn.graph import Graph, Split, splits
+from lignn.graph.split import PARTS
+
+BASE = "backbone"
+METHODS = (BASE, "lpa", "correct_and_smooth", "label_input", "label_reuse", "lignn")
+_TITLES = {
+    "lpa": "LPA",
+    "correct_and_smooth": "{} + C&S",
+    "label_input": "Label Input {}",
+    "label_reuse": "Label Reuse {}",
+}
+_FRACTIONS = (0.6, 0.2, 0.2)
+_SIGNIFICANT = 0.05
+
+
+@dataclass(frozen=True)
+class Run:
+    """One method on one split: all that its result depends on.
+
+    Attributes:
+        source: of the graph.
+        method: name of the method.
+        number: of the run; it chooses the split and the seed.
+        parameters: of `NodeClassifier`.
+    """
+
+    source: Source
+    method: str
+    number: int
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run gave; scores are F1-micro (for one label a node: the accuracy)."""
+
+    method: str
+    number: int
+    test: float
+    val: float
+    seconds: float
+    epochs: int
+    curve: tuple[float, ...]
+    """Validation score of every epoch."""
+    unsolved: str | None = None
+    """What is to be said of an equilibrium that was not reached."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A method over all runs, in percent and seconds."""
+
+    method: str
+    title: str
+    scores: tuple[float, ...]
+    difference: Difference | None
+    seconds: float
+
+    @property
+    def score(self) -> str:
+        """`mean ± standard deviation` of the test scores."""
+        return mean_and_deviation(self.scores)
+
+    @property
+    def gain(self) -> str:
+        """The difference to the plain network, with its 95 % interval."""
+        found = self.difference
+        if found is None:
+            return "–"
+        return f"{found.mean:+.2f}" + ("" if found.low is None else f" [{found.low:+.2f}, {found.high:+.2f}]")
+
+
+def plan(source: Source, parameters: Mapping[str, Any], runs: int, methods: Sequence[str] = METHODS) -> list[Run]:
+    """Every method on every split; slow methods first, so that workers end together."""
+    for method in methods:
+        if method not in METHODS:
+            raise InputError(f"there is no method {method!r} to compare; {did_you_mean(method, METHODS)}")
+    if not set(methods) - {BASE}:
+        raise InputError(f"there is nothing to compare {BASE} with; name another method")
+    Settings.of(NodeClassifier(**parameters).get_params(deep=False)).network()  # refuses what no method takes
+    first = parameters.get("seed", 0)
+    chosen = [method for method in reversed(METHODS) if method in (BASE, *methods)]
+    return [
+        Run(source, method, number, {**_applicable(method, parameters), "seed": first + number})
+        for method in chosen
+        for number in range(runs)
+    ]
+
+
+def _applicable(method: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the parameters that a method has; how a solve is done is said of LI-GNN's."""
+    own = {name: value for name, value in parameters.items() if method in APPLIES_TO.get(name, (method,))}
+    if method != "lignn":
+        own = {name: value for name, value in own.items() if name not in SOLVING and value != "adaptive"}
+    return own
+
+
+def execute(runs: Sequence[Run], jobs: int, report: Callable[[Result], None]) -> list[Result]:
+    """All results, from `jobs` processes with one thread each; in this process if there is to be one."""
+    done: Iterator[tuple[Run, Any]]
+    done = ((run, perform(run)) for run in runs) if jobs == 1 else workers.each(_attempt, runs, jobs)
+    results = []
+    for run, result in done:
+        if isinstance(result, InputError):
+            raise result
+        if isinstance(result, workers.Failure):
+            raise LignnError(f"{run.method}, run {run.number}: {result}")
+        results.append(result)
+        report(result)
+    return results
+
+
+def _attempt(run: Run) -> Result | InputError:
+    """In a worker: bad input stays what it is, any other failure becomes one of the worker."""
+    try:
+        return perform(run)
+    except InputError as error:
+        return error
+
+
+def perform(run: Run) -> Result:
+    """Fit on the training part of the run's split, choose the epoch by its validation part, score on its test part."""
+    graph = run.source.read()
+    split = split_of(graph, run.parameters["seed"])
+    start = time.perf_counter()
+    with warnings.catch_warnings(record=True, action="always", category=ConvergenceWarning) as caught:
+        classifier = NodeClassifier(method=run.method, calibrate=False, **run.parameters).fit(graph, split)
+    seconds = time.perf_counter() - start
+    curve = tuple(record["val"] for record in classifier.history_.epochs)
+    test, val = (classifier.score(getattr(split, part) & graph.labelled) for part in ("test", "val"))
+    unsolved = str(caught[-1].message) if caught else None
+    return Result(run.method, run.number, test, val, seconds, len(curve), curve, unsolved)
+
+
+def split_of(graph: Graph, number: int) -> Split:
+    """The graph's own splits in turn if they can be scored, else 60/20/20 of its labelled nodes, class by class.
+
+    Where a split has no validation labels, a part of its training labels serves as such.
+    """
+    own = [split for split in graph.splits if (split.test & graph.labelled).any()]
+    if own:
+        drawn = own[number % len(own)]
+        if not (drawn.val & graph.labelled).any():
+            drawn = hold_back(graph, drawn, seed=number)
+    else:
+        drawn = splits.stratified(graph, _FRACTIONS, seed=number)
+    if not all((getattr(drawn, part) & graph.labelled).any() for part in PARTS):
+        count = int(graph.labelled.sum())
+        raise SplitError(
+            f"{graph.name}: {count} labelled nodes are too few to train, choose and test on; label some more"
+        )
+    return drawn
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What all runs together say.
+
+    Attributes:
+        graph: facts about the graph by name.
+        backbone: name of the network.
+        parameters: of `NodeClassifier`, as given.
+        results: one a run.
+        guess: mean test score, in percent, of always answering the most frequent training label; None for several
+            labels a node.
+    """
+
+    graph: Mapping[str, Any]
+    backbone: str
+    parameters: Mapping[str, Any]
+    results: tuple[Result, ...]
+    guess: float | None
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """One a method, in the order of `METHODS`."""
+        scores = {
+            method: {r.number: 100 * r.test for r in sorted(self.results, key=lambda r: r.number) if r.method == method}
+            for method in METHODS
+        }
+        return [
+            Row(
+                method,
+                title(method, self.backbone),
+                tuple(own.values()),
+                None if method == BASE else paired(own, scores[BASE]),
+                mean(result.seconds for result in self.results if result.method == method),
+            )
+            for method, own in scores.items()
+            if own
+        ]
+
+    @property
+    def verdict(self) -> str:
+        """The answer in a sentence; "yes" and "no" hold for all methods tried at once (Bonferroni)."""
+        base, *others = self.rows
+        best, gain = max(((row, row.difference) for row in others if row.difference), key=lambda pair: pair[1].mean)
+        gap = f"{best.title} is {abs(gain.mean):.1f} points {'above' if gain.mean >= 0 else 'below'} {base.title} alone"
+        if gain.count == 1:
+            return f"In this one run {gap}; more runs (--runs 5) tell how sure that is."
+        basis = f"{gain}; {gain.count} runs, best of {len(others)}"
+        if gain.p is None or gain.p * len(others) >= _SIGNIFICANT:
+            return f"Not clearly: at best, {gap}, which may be chance ({basis})."
+        if gain.mean > 0:
+            return f"Yes: {gap} ({basis})."
+        return f"No: every method that is given labels is worse; at best, {gap} ({basis})."
+
+    @property
+    def reservations(self) -> list[str]:
+        """What else is to be known: methods whose equilibrium was not reached in some runs."""
+        found = []
+        for row in self.rows:
+            messages = [result.unsolved for result in self.results if result.method == row.method and result.unsolved]
+            if messages:
+                found.append(f"{row.title}, {len(messages)} of {len(row.scores)} runs: {messages[0]}")
+        return found
+
+    def plain(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        rows = [
+            {"method": row.method, "title": row.title, "test": row.scores, "seconds": row.seconds}
+            | {"difference": None if row.difference is None else asdict(row.difference)}
+            for row in self.rows
+        ]
+        facts = {"graph": self.graph, "backbone": self.backbone, "parameters": self.parameters, "guess": self.guess}
+        return facts | {"verdict": self.verdict, "rows": rows, "runs": [asdict(result) for result in self.results]}
+
+
+def title(method: str, backbone: str) -> str:
+    """A method as people write it: GCN, GCN + C&S, LI-GCN."""
+    name = {"jknet": "JKNet"}.get(backbone, backbone.upper())
+    return {BASE: "{}", "lignn": "LI-{}"}.get(method, _TITLES.get(method, "")).format(name)
+
+
+def compare(
+    source: Source,
+    parameters: Mapping[str, Any],
+    runs: int = 5,
+    jobs: int = 1,
+    methods: Sequence[str] = METHODS,
+    report: Callable[[Result], None] = lambda _: None,
+) -> Comparison:
+    """Run every method on `runs` splits of a graph."""
+    planned = plan(source, parameters, runs, methods)
+    graph = source.read()
+    seeds = sorted({run.parameters["seed"] for run in planned})
+    guess = None if graph.is_multilabel else mean(_most_frequent(graph, split_of(graph, seed)) for seed in seeds)
+    results = execute(planned, jobs, report)
+    facts = {
+        "name": graph.name,
+        "nodes": graph.num_nodes,
+        "edges": graph.num_edges,
+        "features": graph.num_features,
+        "classes": graph.num_classes,
+        "labelled": int(graph.labelled.sum()),
+    }
+    return Comparison(facts, parameters.get("backbone", "gcn"), parameters, tuple(results), guess)
+
+
+def _most_frequent(graph: Graph, split: Split) -> float:
+    """Test score, in percent, of always answering the most frequent training label."""
+    assert graph.y is not None  # there is a split of its labels
+    train, test = (graph.y[getattr(split, part) & graph.labelled] for part in ("train", "test"))
+    return 100 * float((test == train.mode().values).float().mean())

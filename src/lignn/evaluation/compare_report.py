@@ -1,0 +1,134 @@
+"""The report of a comparison: one HTML file with everything in it, for any width of screen, light or dark."""
+
+from __future__ import annotations
+
+import base64
+import io
+from pathlib import Path
+from statistics import mean
+from typing import TYPE_CHECKING
+
+from lignn.atomic import check_file, whole_file
+from lignn.errors import InputError
+from lignn.evaluation import page
+from lignn.evaluation.compare import Comparison
+from lignn.evaluation.summary import spoken
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_COLOURS = ("#7f7f7f", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#0072b2")
+"""Okabe and Ito's, which are told apart without colour vision, in the order of the rows."""
+_CAPTION = "Test score of every run, and validation score of every epoch of the first run"
+
+
+def check(file: Path) -> None:
+    """Refuse a place for the report that cannot be one, before the work begins."""
+    if file.suffix != ".html":
+        raise InputError(f"{file}: the report is an .html file; choose such a name")
+    check_file(file)
+
+
+def write(comparison: Comparison, file: Path) -> None:
+    """Write the report, whole or not at all."""
+    figure, drawn = draw(comparison), io.BytesIO()
+    figure.savefig(drawn, format="svg", metadata={"Date": None})
+    picture = page.Picture("scores", _CAPTION, figure)
+    title = f"Do labels help on {comparison.graph['name']}?"
+    embedded = {picture.name: base64.b64encode(drawn.getvalue()).decode()}
+    with whole_file(file) as temporary:
+        temporary.write_text(page.html(title, sections(comparison, picture), embedded), encoding="utf-8")
+
+
+def sections(comparison: Comparison, picture: page.Picture) -> list[page.Section]:
+    """The parts of the report."""
+    base = comparison.rows[0].title
+    header = ("method", "test", f"against {base}", "time")
+    # interval and p-value go to lines of their own, so that the table fits a phone
+    gains = [str(row.difference or "–").replace(" [", "\n[").replace(", p", "\np") for row in comparison.rows]
+    rows = [(r.title, r.score, gain, spoken(r.seconds)) for r, gain in zip(comparison.rows, gains, strict=True)]
+    table = page.Table("Test F1-micro (%), time of a run", header, rows)
+    return [
+        page.Section("Answer", [comparison.verdict, table, _reading(comparison), *comparison.reservations, picture]),
+        page.Section("What was compared", _compared(comparison)),
+    ]
+
+
+def _reading(comparison: Comparison) -> str:
+    """How the numbers are to be read."""
+    count = len(comparison.rows[0].scores)
+    if count == 1:
+        spread = "One run, on one split."
+    else:
+        spread = (
+            f"Mean ± standard deviation over {count} runs, each with its split and seed; differences are paired, with "
+            "95 % intervals and p-values of the t-test. Splits of one graph overlap, so both are a little too sure."
+        )
+    guess = comparison.guess
+    chance = "" if guess is None else f" Always answering the most frequent label scores {guess:.2f} %."
+    return f"{spread}{chance} The epoch is chosen by validation labels; test labels are used for the score only."
+
+
+def _compared(comparison: Comparison) -> list[str | page.Table | page.Picture]:
+    graph, base = comparison.graph, comparison.rows[0].title
+    given = ", ".join(f"{name} = {value}" for name, value in comparison.parameters.items())
+    methods = [
+        (base, "the network alone: labels supervise, they are never an input"),
+        ("LPA", "label propagation: no network, no features"),
+        (f"{base} + C&S", "Correct and Smooth: label propagation behind the trained network"),
+        (f"Label Input {base}", "known labels are inputs beside the features"),
+        (f"Label Reuse {base}", "as before, and predictions are fed back once"),
+        (f"LI-{base}", "predictions are fed back until they reach an equilibrium, and trained through it"),
+    ]
+    return [
+        f"{graph['name']}: {graph['nodes']:,} nodes, {graph['edges']:,} directed edges, {graph['features']:,} "
+        f"features, {graph['labelled']:,} labelled nodes in {graph['classes']} classes.",
+        *(f"{name}: {what}." for name, what in methods if name in {row.title for row in comparison.rows}),
+        f"Settings that were given: {given or 'none'}; all others are the preset's.",
+    ]
+
+
+def draw(comparison: Comparison) -> Figure:
+    """Test scores of all runs above the validation scores of the first run's epochs."""
+    from matplotlib.figure import Figure
+
+    # narrow and tall, as it is looked at on phones too
+    figure = Figure(figsize=(5.4, 6.4), layout="constrained")
+    upper, lower = figure.subplots(2, 1, height_ratios=(len(comparison.rows), 7))
+    _draw_scores(upper, comparison)
+    _draw_curves(lower, comparison)
+    for axes in (upper, lower):
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def _draw_scores(axes: Axes, comparison: Comparison) -> None:
+    rows = comparison.rows
+    for place, (row, colour) in enumerate(zip(rows, _COLOURS, strict=False)):
+        centre = mean(row.scores)
+        axes.barh(place, centre, color=colour, alpha=0.5, height=0.6)
+        axes.scatter(row.scores, [place] * len(row.scores), s=18, color=colour, edgecolor="black", lw=0.6, zorder=3)
+        axes.annotate(f"{centre:.1f}", (max(row.scores), place), (6, 0), textcoords="offset points", va="center")
+    axes.set_yticks(range(len(rows)), [row.title for row in rows])
+    axes.invert_yaxis()
+    axes.margins(x=0.12)
+    axes.set_xlim(left=0)
+    axes.set_xlabel("test F1-micro (%), a dot a run")
+    if comparison.guess is not None:
+        axes.axvline(comparison.guess, color="black", linestyle=":", linewidth=1)
+        axes.set_title(f"dotted: always the most frequent label ({comparison.guess:.1f} %)", fontsize="medium")
+
+
+def _draw_curves(axes: Axes, comparison: Comparison) -> None:
+    first = min(result.number for result in comparison.results)
+    curves = {result.method: result.curve for result in comparison.results if result.number == first}
+    for row, colour in zip(comparison.rows, _COLOURS, strict=False):
+        if curve := curves[row.method]:
+            epochs = range(1, len(curve) + 1)
+            axes.plot(epochs, [100 * value for value in curve], color=colour, label=row.title, linewidth=1.4)
+    axes.locator_params(axis="x", integer=True)
+    axes.set_xlabel("epoch of the first run")
+    axes.set_ylabel("validation F1-micro (%)")
+    axes.set_ylim(bottom=0)
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)

@@ -1,0 +1,80 @@
+"""Means, deviations, paired differences and durations, as numbers and as text."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from statistics import mean, stdev
+from typing import TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+"""What pairs runs, such as their seed."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Of paired runs.
+
+    Attributes:
+        mean: of the differences.
+        low, high: 95 % confidence interval of the mean (Student's t); None for a single pair.
+        p: of the paired t-test; None for a single pair, or where all differences are equal.
+        count: pairs.
+    """
+
+    mean: float
+    low: float | None
+    high: float | None
+    p: float | None
+    count: int
+
+    @property
+    def sign(self) -> int | None:
+        """1 or -1 where the interval lies above or below 0, 0 where it has it; None for a single pair."""
+        if self.low is None or self.high is None:
+            return None
+        return 1 if self.low > 0 else -1 if self.high < 0 else 0
+
+    def excludes(self, value: float) -> bool:
+        """Whether `value` lies outside the interval."""
+        return self.low is not None and self.high is not None and not self.low <= value <= self.high
+
+    def __str__(self) -> str:
+        interval = "" if self.low is None else f" [{self.low:+.2f}, {self.high:+.2f}]"
+        test = "" if self.p is None else f", p {self.p:.3f}" if self.p >= 0.001 else ", p < 0.001"
+        return f"{self.mean:+.2f}{interval}{test}"
+
+
+def paired(ours: Mapping[Key, float], base: Mapping[Key, float]) -> Difference | None:
+    """`ours - base` over the runs that both have; None if there are none."""
+    differences = [ours[key] - base[key] for key in ours if key in base]
+    if not differences:
+        return None
+    centre, count = mean(differences), len(differences)
+    if count == 1:
+        return Difference(centre, None, None, None, count)
+    if max(differences) - min(differences) < 1e-9:  # equal but for rounding: no test can be made
+        return Difference(centre, centre, centre, None, count)
+    from scipy.stats import ttest_1samp
+
+    test = ttest_1samp(differences, 0.0)
+    interval = test.confidence_interval(0.95)
+    return Difference(centre, float(interval.low), float(interval.high), float(test.pvalue), count)
+
+
+def mean_and_deviation(values: Iterable[float]) -> str:
+    """`mean ± sample standard deviation`, without the latter for a single value."""
+    numbers = list(values)
+    return f"{mean(numbers):.2f}" + (f" ± {stdev(numbers):.2f}" if len(numbers) > 1 else "")
+
+
+def spoken(seconds: float | None) -> str:
+    """A duration as people say it."""
+    if seconds is None:
+        return "unknown"
+    if 0 < seconds < 9.95:
+        return f"{max(seconds, 0.1):.1f} s"
+    minutes = round(seconds / 60)
+    if minutes < 1:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

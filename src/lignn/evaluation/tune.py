@@ -1,0 +1,88 @@
+"""A small search for better settings, by validation score."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import mean
+from typing import Any
+
+from lignn.classifier import NodeClassifier
+from lignn.classifier.settings import APPLIES_TO, NETWORK, Settings
+from lignn.datasets.sources import Source
+from lignn.errors import ConfigError
+from lignn.evaluation import compare
+from lignn.evaluation.compare import Result, Run
+
+SPACE: dict[str, tuple[Any, ...]] = {
+    "mask_rate": (0.25, 0.5, 0.75),
+    "feature_mask": (0.0, 0.5),
+    "hidden": (64, 128),
+    "dropout": (0.0, 0.5),
+    "lr": (0.01, 0.003),
+}
+"""Values to try of the options that matter most."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Settings that were tried, and what they gave on every split."""
+
+    settings: Mapping[str, Any]
+    results: tuple[Result, ...]
+
+    @property
+    def val(self) -> float:
+        """Mean validation score in percent: what trials are chosen by."""
+        return 100 * mean(result.val for result in self.results)
+
+    @property
+    def test(self) -> float:
+        """Mean test score in percent, to check the choice with, never to choose by."""
+        return 100 * mean(result.test for result in self.results)
+
+    @property
+    def seconds(self) -> float:
+        """Mean time of a run."""
+        return mean(result.seconds for result in self.results)
+
+
+def candidates(parameters: Mapping[str, Any], count: int, seed: int) -> list[dict[str, Any]]:
+    """The preset's own settings, then `count - 1` others drawn without repetition; what is given is not searched."""
+    method = parameters.get("method", "lignn")
+    if method == "lpa":
+        raise ConfigError("lpa has nothing to train and nothing to tune; choose another method")
+    preset = Settings.of(NodeClassifier(**parameters).get_params(deep=False))
+    has = {name for name in SPACE if method in APPLIES_TO.get(name, (method,))} - set(NETWORK) | set(preset.network())
+    free = {name: values for name, values in SPACE.items() if name in has and name not in parameters}
+    everything = [dict(zip(free, values, strict=True)) for values in itertools.product(*free.values())]
+    others = [settings for settings in everything if settings.items() - preset.values.items()]
+    random.Random(seed).shuffle(others)
+    return [{}, *others[: count - 1]]
+
+
+def tune(
+    source: Source,
+    parameters: Mapping[str, Any],
+    trials: int = 12,
+    runs: int = 2,
+    jobs: int = 1,
+    report: Callable[[Result], None] = lambda _: None,
+) -> list[Trial]:
+    """Every trial on the same splits, the best validation score first; of equals the one that was tried first."""
+    seed = parameters.get("seed", 0)
+    tried = candidates(parameters, trials, seed)
+    common = {name: value for name, value in parameters.items() if name != "method"}
+    planned = [
+        Run(source, parameters.get("method", "lignn"), number, {**common, **settings, "seed": seed + split})
+        for number, (settings, split) in enumerate(itertools.product(tried, range(runs)))
+    ]
+    results = sorted(compare.execute(planned, jobs, report), key=lambda result: result.number)
+    found = [Trial(settings, _part(results, i, runs)) for i, settings in enumerate(tried)]
+    return sorted(found, key=lambda trial: -trial.val)
+
+
+def _part(results: Sequence[Result], number: int, size: int) -> tuple[Result, ...]:
+    return tuple(results[number * size : (number + 1) * size])

@@ -1,0 +1,72 @@
+"""How long a study will take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from statistics import mean, median
+from typing import Any
+
+from lignn.evaluation.summary import spoken
+from lignn.studies.records import OK, Record
+from lignn.studies.study import Run
+
+Kind = Callable[[Record], Hashable]
+Average = Callable[[Iterable[float]], float]
+
+_KINDS: tuple[tuple[Kind, Average], ...] = (
+    (lambda r: (r["study"], r["row"], r["dataset"]), mean),
+    (lambda r: (r["method"], r["backbone"], r["dataset"]), mean),
+    (lambda r: (r["method"], r["dataset"]), mean),
+    (lambda r: r["dataset"], mean),
+    (lambda r: (r["method"], r["backbone"]), median),  # over datasets, whose sizes lie far apart
+    (lambda r: r["method"], median),
+)
+"""What makes runs alike in time, the closest likeness first."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Time for a number of runs.
+
+    Attributes:
+        seconds: of those that have a similar record; None if none of them has.
+        unknown: how many have none.
+    """
+
+    seconds: float | None
+    unknown: int
+
+    @property
+    def time(self) -> str:
+        """As people say it."""
+        at_least = "at least " if self.unknown and self.seconds is not None else ""
+        return at_least + spoken(self.seconds)
+
+    def __str__(self) -> str:
+        return self.time + (f" ({self.unknown} runs without a similar record)" if self.unknown else "")
+
+
+def time_left(todo: Sequence[Run], known: Iterable[Record], jobs: int) -> Estimate:
+    """Time for `todo` by that of the most similar recorded runs."""
+    recorded = [record for record in known if record.get("status") == OK and "row" in record]
+    tables = [(kind, _by(kind, average, recorded)) for kind, average in _KINDS]
+    found = []
+    for run in todo:
+        like = _as_record(run)
+        similar = (table[kind(like)] for kind, table in tables if kind(like) in table)
+        found += [seconds for seconds in [next(similar, None)] if seconds is not None]
+    return Estimate(sum(found) / jobs if found or not todo else None, len(todo) - len(found))
+
+
+def _by(kind: Kind, average: Average, recorded: Iterable[Record]) -> dict[Hashable, float]:
+    groups: dict[Hashable, list[float]] = {}
+    for record in recorded:
+        groups.setdefault(kind(record), []).append(record["seconds"])
+    return {key: average(values) for key, values in groups.items()}
+
+
+def _as_record(run: Run) -> Record:
+    config = run.config
+    names: dict[str, Any] = {"method": config.method.get("name"), "backbone": config.backbone.get("name")}
+    return {"study": run.study, "row": run.row, "dataset": config.dataset} | names

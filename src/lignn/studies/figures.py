@@ -1,0 +1,245 @@
+"""Drawings of the paper's figures from plain numbers.
+
+Colours are Okabe and Ito's, which remain distinct without full colour vision; marks and dashes differ as well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import mean, stdev
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.figure import Figure
+
+from lignn.evaluation.summary import Difference
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C8C00")
+MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
+OURS = "LI-GCN"
+_PLACES = {
+    "LI-GCN": 6,
+    "Label Reuse": 0,
+    "Label Input": 2,
+    "C&S": 4,
+    "MLP + C&S": 4,
+    "GCN": 5,
+    "SGC": 5,
+    "GAT": 3,
+    "MLP": 3,
+    "IGNN*": 7,
+    "EIGNN": 1,
+}
+"""Each method has its colour and mark, whichever others are drawn; no two of one figure share them."""
+DASHES: tuple[object, ...] = ("-", (0, (4, 2)), (0, (1, 1.5)))
+FILLS = ("full", "none", "left")
+"""Lines and marks of a method's variants."""
+
+Series = Mapping[float, Sequence[float]]
+"""Values of several runs by the place on the x axis."""
+
+
+def transitions(matrices: Mapping[str, tuple[Sequence[Sequence[float]], Sequence[str]]]) -> Figure:
+    """One matrix of shades a dataset with the names of its classes, shares in percent."""
+    figure = Figure(figsize=(2.8 * len(matrices) + 0.8, 3.4), layout="constrained")
+    panels = figure.subplots(1, len(matrices), squeeze=False)[0]
+    for axes, (dataset, (matrix, names)) in zip(panels, matrices.items(), strict=True):
+        # one hue from light to dark is read by its lightness, also without colour vision
+        image = axes.imshow([[100 * share for share in row] for row in matrix], cmap="Blues", vmin=0, vmax=100)
+        for i, row in enumerate(matrix):
+            for j, share in enumerate(row):
+                colour = "white" if share > 0.5 else "black"
+                axes.text(j, i, f"{100 * share:.0f}", ha="center", va="center", color=colour, fontsize=7)
+        long = max(map(len, names)) > 3
+        tilt: Any = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if long else {}
+        axes.set_xticks(range(len(matrix)), names, **tilt)
+        axes.set_yticks(range(len(matrix)), names)
+        axes.set_title(dataset)
+        axes.set_xlabel("label j at the target")
+    panels[0].set_ylabel("label i at the source")
+    figure.colorbar(image, ax=list(panels), label="P(j | i, edge) (%)", shrink=0.8)
+    return figure
+
+
+def contraction(panels: Mapping[str, Mapping[str, Series]]) -> Figure:
+    """K̂ against the mask rate: a panel for each solve, a line for each dataset or setting."""
+    figure = Figure(figsize=(4.6 * len(panels), 4.2), layout="constrained")
+    for axes, (solve, lines) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
+        for number, (dataset, series) in enumerate(lines.items()):
+            # a little beside each other, so that no bar covers another
+            _line(axes, series, dataset, number, 0.008 * (number - (len(lines) - 1) / 2))
+        axes.axhline(1, color="grey", linewidth=0.8, linestyle="--")
+        axes.set_xticks(sorted({rate for series in lines.values() for rate in series}))
+        axes.set(title=f"{solve} solve", xlabel="mask rate β", ylabel="K̂ at the chosen epoch (mean ± std)")
+        axes.set_ylim(bottom=0)
+    _legend_below(figure, figure.axes[0])
+    return figure
+
+
+def lengths(panels: Mapping[str, Mapping[str, Series]]) -> Figure:
+    """Test score against the length of the chains; variants of a method share its colour."""
+    figure = Figure(figsize=(5.8 * len(panels), 6.2), layout="constrained")
+    places = sorted({place for lines in panels.values() for series in lines.values() for place in series})
+    for axes, (title, lines) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
+        variants: dict[str, int] = {}
+        for row, series in lines.items():
+            number = variants.setdefault(family(row), 0)
+            variants[family(row)] += 1
+            colour, mark = style(row)
+            # a line is broken where a length was not run
+            means = [mean(series[place]) if place in series else math.nan for place in places]
+            look: Any = {"color": colour, "marker": mark, "fillstyle": FILLS[number % len(FILLS)]}
+            look |= {"linestyle": DASHES[number % len(DASHES)], "linewidth": 2.4 if row == OURS else 1.2}
+            axes.plot(places, means, label=row, markersize=6, **look)
+        axes.set(title=title, xlabel="length of the chains (nodes)", ylabel="mean test F1-micro (%)", ylim=(0, 102))
+        # below its own panel: the legend names only what the panel has
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, frameon=False)
+    return figure
+
+
+def curves(lines: Mapping[str, Sequence[float]], best: Mapping[str, int], chance: float) -> Figure:
+    """Test score of every epoch, with a mark at the epoch that the validation score chose.
+
+    Curves that end in the first fifth are drawn once more beside it, enlarged.
+    """
+    longest = max(map(len, lines.values()))
+    early = {row: values for row, values in lines.items() if 5 * len(values) < longest}
+    panels = [lines, early] if early else [lines]
+    figure = Figure(figsize=(8 + 4 * bool(early), 5.4), layout="constrained")
+    axes = figure.subplots(1, len(panels), squeeze=False, width_ratios=[2.2, 1][: len(panels)])[0]
+    for own, shown in zip(axes, panels, strict=True):
+        for row in sorted(shown, key=lambda row: family(row) == OURS):  # ours is drawn last, on top
+            _curve(own, row, shown[row], best[row])
+        own.axhline(chance, color="grey", linewidth=0.8, linestyle="--", label="random guess")
+        own.set(xlabel="epoch", ylabel="test F1-micro (%)")
+    axes[0].set_ylim(bottom=0)
+    axes[0].set_title("all epochs")
+    if early:
+        axes[1].set_title("curves that end early, enlarged")
+    _legend_below(figure, axes[0])
+    return figure
+
+
+def _curve(axes: Axes, row: str, values: Sequence[float], best: int) -> None:
+    colour, mark = style(row)
+    ours = family(row) == OURS
+    epochs = range(1, len(values) + 1)
+    smooth = [mean(values[max(0, i - 5) : i + 5]) for i in range(len(values))]
+    axes.plot(epochs, values, color=colour, linewidth=0.6, alpha=0.3)
+    axes.plot(epochs, smooth, color=colour, linewidth=2.4 if ours else 1.3)
+    size = 11 if mark == "*" else 8
+    # the legend shows line and mark; the mark sits on the score itself, not on the running mean
+    chosen: Any = {"marker": mark, "markersize": size, "markeredgecolor": "white"}
+    axes.plot(best + 1, values[best], color=colour, linewidth=2.4 if ours else 1.3, label=row, zorder=5, **chosen)
+
+
+def accuracy(
+    rows: Sequence[str], cells: Mapping[str, Mapping[str, tuple[Sequence[float], tuple[float, float] | None]]]
+) -> Figure:
+    """A panel for each dataset: the runs' mean ± deviation of each of the rows, and the paper's beside it."""
+    columns = 2 if len(cells) == 4 else min(3, len(cells))
+    height = math.ceil(len(cells) / columns)
+    figure = Figure(figsize=(3.4 * columns + 1.2, (0.28 * len(rows) + 1) * height + 0.4), layout="constrained")
+    panels = figure.subplots(height, columns, squeeze=False, sharey=True)
+    for axes, (dataset, panel) in zip(panels.flat, cells.items(), strict=False):
+        for row, (values, published) in panel.items():
+            place = rows.index(row)
+            if values:
+                spread = stdev(values) if len(values) > 1 else 0.0
+                axes.errorbar(
+                    mean(values), place - 0.14, xerr=spread, fmt="o", color=COLOURS[0], capsize=2, label="here"
+                )
+            if published is not None:
+                axes.errorbar(
+                    published[0], place + 0.14, xerr=published[1], fmt="s", color=COLOURS[1], capsize=2, label="paper"
+                )
+        axes.set_title(dataset)
+        axes.set_xlabel("test F1-micro (%)\nmean ± std")
+        axes.grid(axis="x", linewidth=0.4)
+    panels[0, 0].set_yticks(range(len(rows)), rows)
+    panels[0, 0].invert_yaxis()
+    for spare in panels.flat[len(cells) :]:
+        spare.set_visible(False)
+    _legend_below(figure, *figure.axes[: len(cells)])
+    return figure
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A row's paired difference to its base, with the paper's where it has one."""
+
+    row: str
+    base: str
+    difference: Difference
+    paper: float | None = None
+
+
+def differences(panels: Mapping[str, Sequence[Bar]]) -> Figure:
+    """A panel for each dataset, with its own rows: mean and 95 % interval of paired differences."""
+    bases = {bar.base for bars in panels.values() for bar in bars}
+    common = f"difference to {next(iter(bases))}" if len(bases) == 1 else "paired difference"
+    break_ = "\n" if max(len(bar.row + bar.base) for bars in panels.values() for bar in bars) > 30 else " "
+    labels = {
+        dataset: [bar.row if len(bases) == 1 else f"{bar.row}{break_}− {bar.base}" for bar in bars]
+        for dataset, bars in panels.items()
+    }
+    heights = [0.2 + sum(0.28 + 0.14 * label.count("\n") for label in labels[dataset]) for dataset in panels]
+    figure = Figure(figsize=(7.5, sum(heights) + 0.9 * len(panels) + 0.5), layout="constrained")
+    axes = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights)[:, 0]
+    for own, (dataset, bars) in zip(axes, panels.items(), strict=True):
+        own.axvline(0, color="grey", linewidth=0.8, linestyle="--")
+        for place, bar in enumerate(bars):
+            _bar(own, place, bar)
+        own.set_yticks(range(len(bars)), labels[dataset], fontsize=9)
+        own.set_ylim(len(bars) - 0.5, -0.5)
+        own.set(title=dataset, xlabel=f"{common} in test F1-micro (points)")
+        own.grid(axis="x", linewidth=0.4)
+    _legend_below(figure, *axes)
+    return figure
+
+
+def _bar(axes: Axes, place: float, bar: Bar) -> None:
+    centre, low, high = bar.difference.mean, bar.difference.low, bar.difference.high
+    if bar.paper is not None:
+        axes.plot(bar.paper, place + 0.15, "s", color=COLOURS[1], label="paper")
+        place -= 0.15
+    # the interval of two pairs is so wide that nothing else could be read
+    if bar.difference.count < 3 or low is None or high is None:
+        axes.plot(centre, place, "o", color=COLOURS[0], fillstyle="none", label="here, one or two pairs")
+    else:
+        spread = [[centre - low], [high - centre]]
+        axes.errorbar(centre, place, xerr=spread, fmt="o", color=COLOURS[0], capsize=2, label="here, 95 % interval")
+
+
+def family(row: str) -> str:
+    """A row's name without its settings in parentheses."""
+    return row.partition(" (")[0]
+
+
+def style(row: str) -> tuple[str, str]:
+    """Colour and mark of a row's method."""
+    place = _PLACES.get(family(row), 0)
+    return COLOURS[place], MARKS[place]
+
+
+def _line(axes: Axes, series: Series, label: str, number: int, shift: float) -> None:
+    places = sorted(series)
+    means = [mean(series[place]) for place in places]
+    spread = [stdev(series[place]) if len(series[place]) > 1 else 0.0 for place in places]
+    style: Any = {"color": COLOURS[number % len(COLOURS)], "marker": MARKS[number % len(MARKS)], "label": label}
+    beside = [place + shift for place in places]
+    axes.errorbar(beside, means, spread, markersize=5, linewidth=1.3, capsize=2, elinewidth=0.7, **style)
+
+
+def _legend_below(figure: Figure, *panels: Axes) -> None:
+    """One legend outside of the axes, where it covers nothing."""
+    entries = {
+        label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    longest = max(map(len, entries))
+    columns = min(len(entries), 5, max(1, int(14 * figure.get_figwidth() / (longest + 7))))
+    figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=columns, frameon=False)

@@ -1,0 +1,162 @@
+"""Accuracy against labels added after training: what a re-solve, some more epochs, and a new training each bring.
+
+`python -m lignn.studies.labels_added` runs what is not recorded yet and writes the report.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import time
+import tomllib
+import warnings
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import asdict, dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from lignn import datasets
+from lignn.classifier import NodeClassifier, Update
+from lignn.errors import ConvergenceWarning
+from lignn.evaluation import workers
+from lignn.graph import Graph, Split, splits
+from lignn.studies import records
+from lignn.studies.records import FAILED, OK, Record
+
+STUDY = "labels_added"
+SEED = 42
+"""Of the splits; with 10, 500 and 1000 nodes they are those of the paper's accuracy table."""
+
+SOLVED, TRAINED_ON, RETRAINED = "re-solved", "trained on", "retrained"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run on one dataset.
+
+    Attributes:
+        dataset: its name.
+        run: number of the split, and seed.
+        start: labels a class to begin with.
+        val, test: sizes of the held-out sets.
+        added: labels a class that come later, one after the other setting.
+        epochs: for which training goes on.
+        parameters: of `NodeClassifier`, beside its preset.
+    """
+
+    dataset: str
+    run: int
+    start: int
+    val: int
+    test: int
+    added: tuple[int, ...]
+    epochs: int
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def identity(self) -> str:
+        """A hash of everything."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def cases(runs: int | None = None) -> list[Case]:
+    """All runs of the study, run by run."""
+    text = (resources.files("lignn.studies") / f"{STUDY}.toml").read_text(encoding="utf-8")
+    study = tomllib.loads(text)
+    return [
+        Case(dataset=name, run=run, epochs=study["epochs"], **(values | {"added": tuple(values["added"])}))
+        for run in range(study["runs"] if runs is None else runs)
+        for name, values in study["dataset"].items()
+    ]
+
+
+def perform(case: Case) -> list[dict[str, Any]]:
+    """One point a number of added labels and way to use them: test score, seconds, and steps of the solve."""
+    graph = datasets.load(case.dataset)
+    split = splits.per_class(graph, case.start, case.val, case.test, seed=SEED, runs=case.run + 1)[case.run]
+    order = torch.randperm(graph.num_nodes, generator=torch.Generator().manual_seed(case.run))
+    pool = order[~(split.train | split.held_out)[order]]
+    classifier = NodeClassifier(**case.parameters, seed=case.run)
+    seconds = _seconds(lambda: classifier.fit(graph, split))
+    seconds |= {f"certificate_{name}": value for name, value in _seconds(classifier.diagnose).items()}
+    points = [{"added": 0, "way": RETRAINED, "test": classifier.score(split.test), **seconds}]
+    for amount in case.added:
+        labels = _first_of_each_class(graph, pool, amount)
+        used = _points(classifier, split, labels, case)
+        points += [{"added": amount, "labels": len(labels)} | point for point in used]
+    return points
+
+
+def _points(classifier: NodeClassifier, split: Split, labels: dict[int, int], case: Case) -> list[dict[str, Any]]:
+    """The three ways to use some labels; the classifier is left as it was."""
+    graph = classifier.graph_
+    trained_on, retrained = deepcopy(classifier), NodeClassifier(**case.parameters, seed=case.run)
+    more = split.train.clone()
+    more[list(labels)] = True
+    updates: list[Update] = []
+    ways: dict[str, tuple[NodeClassifier, Callable[[], Any]]] = {
+        SOLVED: (classifier, lambda: updates.append(classifier.update_labels(labels))),
+        TRAINED_ON: (trained_on, lambda: trained_on.update_labels(labels, epochs=case.epochs)),
+        RETRAINED: (retrained, lambda: retrained.fit(graph, Split(more, split.val, split.test))),
+    }
+    points = []
+    for way, (used, act) in ways.items():
+        seconds = _seconds(act)
+        points.append({"way": way, "test": used.score(split.test), **seconds})
+    solution = updates[0].solution
+    points[0] |= {"warm": updates[0].warm, "steps": None if solution is None else solution.steps}
+    classifier.update_labels(dict.fromkeys(labels))
+    return points
+
+
+def _first_of_each_class(graph: Graph, pool: torch.Tensor, amount: int) -> dict[int, int]:
+    assert graph.y is not None
+    chosen = torch.cat([pool[graph.y[pool] == c][:amount] for c in range(graph.num_classes)])
+    return {int(node): int(graph.y[node]) for node in chosen}
+
+
+def _seconds(act: Callable[[], Any]) -> dict[str, float]:
+    """Time of the clock and of the processor; the second is not stretched by what else the machine does."""
+    wall, processor = time.perf_counter(), time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a budget used up shows in the points
+        act()
+    return {"seconds": time.perf_counter() - wall, "processor_seconds": time.process_time() - processor}
+
+
+def execute(folder: Path, runs: int | None = None, jobs: int = 1, only: str | None = None) -> list[Record]:
+    """Do the runs without a record and append one for each; all records."""
+    file = records.file_of(folder, STUDY)
+    with records.locked(file):
+        records.repair(file)
+        there = {record["id"] for record in records.read(file) if record["status"] == OK}
+        todo = [case for case in cases(runs) if case.identity not in there and only in (None, case.dataset)]
+        common = records.provenance()
+        for case, result in workers.each(perform, todo, jobs):
+            failed = isinstance(result, workers.Failure)
+            outcome = {"status": FAILED, "reason": str(result)} if failed else {"status": OK, "points": result}
+            names = {"id": case.identity, "study": STUDY, "dataset": case.dataset, "seed": case.run}
+            records.append(file, names | outcome | {"config": asdict(case), "threads": 1} | common)
+    return records.read(file)
+
+
+def main() -> None:
+    """The command."""
+    from lignn.studies import labels_added_report
+
+    parser = argparse.ArgumentParser(prog="python -m lignn.studies.labels_added", description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("results") / STUDY, help="folder of records and report")
+    parser.add_argument("--runs", type=int, help="runs a dataset")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--only", help="one dataset")
+    given = parser.parse_args()
+    labels_added_report.write(given.out, execute(given.out, given.runs, given.jobs, given.only))
+
+
+if __name__ == "__main__":
+    main()

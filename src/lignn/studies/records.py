@@ -1,0 +1,145 @@
+"""Records: one JSON line a run, appended whole, never changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import lignn
+from lignn.errors import InputError, LignnError
+
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl = None  # type: ignore[assignment]
+
+Record = dict[str, Any]
+
+OK, FAILED, UNAVAILABLE = "ok", "failed", "unavailable"
+"""What became of a run; the last: its dataset is neither here nor to be had."""
+
+
+def file_of(folder: Path, study: str) -> Path:
+    """Where the records of a study are."""
+    return folder / f"{study}.jsonl"
+
+
+def read(file: Path) -> list[Record]:
+    """All whole records, the last of each identity; none if there is no file.
+
+    A last line that a kill has cut short is ignored.
+    """
+    if not file.exists():
+        return []
+    records: dict[str, Record] = {}
+    lines = file.read_bytes().split(b"\n")
+    for number, line in enumerate(lines, 1):
+        if number == len(lines):
+            break  # behind the last newline: nothing, or a torn line
+        try:
+            record = json.loads(line)
+            records[record["id"]] = record
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{file}, line {number}: not a record ({error}); remove the line") from error
+    return list(records.values())
+
+
+@contextmanager
+def locked(file: Path) -> Iterator[None]:
+    """Keep the file for this process to append to; its folder is made. Who only reads needs no lock.
+
+    The system ends the lock with the process, however that ends. Systems without `fcntl` have none.
+    """
+    with _opened(file) as opened:
+        if fcntl is not None:
+            try:
+                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise InputError(
+                    f"{file}: another process is adding records; wait until it is done, or choose another folder"
+                ) from error
+            except OSError:
+                pass  # a file system without locks
+        yield
+
+
+def repair(file: Path) -> None:
+    """Make a file ready to be appended to: its folder exists, a torn last line is cut off."""
+    with _opened(file) as opened:
+        opened.seek(0)
+        content = opened.read()
+        whole = content.rfind(b"\n") + 1
+        if whole < len(content):
+            opened.truncate(whole)
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[BinaryIO]:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        opened = file.open("a+b")
+    except OSError as error:
+        raise InputError(f"{file}: records cannot be written there: {error.strerror}") from error
+    with opened:
+        yield opened
+
+
+def append(file: Path, record: Record) -> None:
+    """Add one line by a single write and have it on the disk."""
+    line = json.dumps(record, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+    try:
+        descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            written = os.write(descriptor, line)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise LignnError(f"{file}: a record could not be written: {error.strerror}") from error
+    if written != len(line):
+        raise LignnError(
+            f"{file}: a record could not be written whole, the disk may be full; the run is repeated next time"
+        )
+
+
+def scores(records: Iterable[Record], part: str = "test") -> dict[tuple[str, str], dict[Hashable, float]]:
+    """Scores in percent by row and dataset, and there by seed: it is the number of the run, which chooses the split."""
+    cells: dict[tuple[str, str], dict[Hashable, float]] = {}
+    for record in records:
+        if record["status"] == OK and "scores" in record:
+            cell = cells.setdefault((record["row"], record["dataset"]), {})
+            cell[record["seed"]] = 100 * record["scores"][part]
+    return cells
+
+
+def provenance() -> dict[str, Any]:
+    """Versions, and the commit of the code if it runs from a checkout."""
+    versions = {name: version(name) for name in ("torch", "numpy", "scipy", "numba")}
+    return {
+        "versions": {"lignn": lignn.__version__, "python": platform.python_version()} | versions,
+        "commit": _commit(Path(lignn.__file__).parent),
+        "machine": {"system": platform.platform(), "processor": platform.machine(), "cpus": os.cpu_count()},
+    }
+
+
+def _commit(folder: Path) -> Mapping[str, Any] | None:
+    """Commit of the repository that tracks `folder`, and whether the code differs from it; None without one."""
+
+    def git(*arguments: str) -> str | None:
+        try:
+            done = subprocess.run(
+                ["git", *arguments], cwd=folder, capture_output=True, text=True, timeout=20, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    head = git("rev-parse", "HEAD") if git("ls-files", "--", "__init__.py") else None
+    return None if head is None else {"hash": head, "dirty": bool(git("status", "--porcelain", "--", "."))}

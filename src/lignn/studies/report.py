@@ -1,0 +1,106 @@
+"""Reports: the paper's tables and figures from a folder of records, beside the published numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from lignn.errors import InputError
+from lignn.evaluation import page
+from lignn.evaluation.page import Section, Table
+from lignn.studies import published, records, sections, study
+from lignn.studies.found import NO_DATA, Found
+from lignn.studies.records import FAILED, OK, UNAVAILABLE, Record
+
+
+def report(folder: Path, out: Path | None = None) -> list[Path]:
+    """Write Markdown, HTML and pictures for all records in `folder` (to `out`, default there); the files."""
+    there = {file.stem: records.read(file) for file in sorted(folder.glob("*.jsonl"))}
+    there = {name: own for name, own in there.items() if own and all(map(_of_a_study, own))}
+    if not there:
+        raise InputError(f"{folder}: there are no records of a study (*.jsonl); `lignn reproduce` writes them")
+    absent = unavailable([record for own in there.values() for record in own])
+    known = {name: study.load(name) for name in study.names()}
+    found = {
+        name: Found.of(name, there.get(name, []), known.get(name), absent) for name in dict.fromkeys([*known, *there])
+    }
+    parts = [overview(found)]
+    for name, own in found.items():
+        title, view = (known[name].title, known[name].report) if name in known else (name, "changes")
+        if own.records:
+            parts.append(sections.section(title, view, own))
+    return page.write(out or folder, "Reproduction of the paper's experiments", parts)
+
+
+def _of_a_study(record: Record) -> bool:
+    """Other records, such as those of labels added, have reports of their own."""
+    return "row" in record or record.get("status") == UNAVAILABLE
+
+
+def unavailable(everything: Iterable[Record]) -> set[str]:
+    """Datasets that some study could not have, and none had."""
+    by_status: dict[str, set[str]] = {OK: set(), UNAVAILABLE: set(), FAILED: set()}
+    for record in everything:
+        by_status[record["status"]].add(record["dataset"])
+    return by_status[UNAVAILABLE] - by_status[OK]
+
+
+def overview(found: Mapping[str, Found]) -> Section:
+    """What there is and what was cut, and with which code and machine it was made."""
+    rows = []
+    for name, own in found.items():
+        failed = sum(record["status"] == FAILED for record in own.records)
+        hours = sum(record["seconds"] for record in own.good) / 3600
+        rows.append((name, _progress(own), _cells(own), str(len(own.left_out)), str(failed), f"{hours:.2f} h"))
+    everything = [record for own in found.values() for record in own.good]
+    made = [
+        f"Commits: {_distinct(_commit(record) for record in everything)}.",
+        f"Versions: {_distinct(_versions(record) for record in everything)}.",
+        f"Machines: {_distinct(_machine(record) for record in everything)}.",
+    ]
+    header = ("study", "runs done", "rows × datasets", "with other settings, left out", "failed", "time in all")
+    table = Table("Runs recorded, of those planned", header, rows)
+    return Section("What is here", [f"Published numbers: {published.citation()}.", table, *made])
+
+
+def _progress(own: Found) -> str:
+    if not own.planned:
+        return str(len(own.good))
+    done = sum(there for there, _ in own.cells.values())
+    more = len(own.good) - done
+    return f"{done} of {len(own.planned)} runs" + (f", and {more} more than planned" if more else "")
+
+
+def _cells(own: Found) -> str:
+    """How many cells have all, some or none of their runs."""
+    counts: dict[str, int] = {}
+    for (_, dataset), (done, planned) in own.cells.items():
+        state = "whole" if done == planned else "in part" if done else NO_DATA if dataset in own.absent else "not run"
+        counts[state] = counts.get(state, 0) + 1
+    order = ("whole", "in part", "not run", NO_DATA)
+    missing = [dataset for dataset in own.datasets if dataset in own.absent]
+    return ", ".join(
+        f"{counts[state]} {state}" + (f" ({', '.join(missing)})" if state == NO_DATA else "")
+        for state in order
+        if state in counts
+    )
+
+
+def _distinct(values: Iterable[str]) -> str:
+    return "; ".join(dict.fromkeys(values)) or "none"
+
+
+def _commit(record: Record) -> str:
+    commit = record["commit"]
+    if commit is None:
+        return "unknown"
+    return commit["hash"][:12] + (" with changes" if commit["dirty"] else "")
+
+
+def _versions(record: Record) -> str:
+    return ", ".join(f"{name} {number}" for name, number in record["versions"].items())
+
+
+def _machine(record: Record) -> str:
+    machine = record["machine"]
+    return f"{machine['system']}, {machine['cpus']} processors, {record['threads']} thread a run"

@@ -1,0 +1,70 @@
+"""Every setting of a run as it was used: what its config names, and the code's own choices for the rest."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields, is_dataclass
+from typing import Any
+
+from lignn.backbones import Backbone
+from lignn.datasets import catalogue
+from lignn.methods import CorrectAndSmooth, Method
+from lignn.methods.registry import LABEL_INPUTTED, OF_THEIR_OWN, ONE_HOP
+from lignn.studies.config import RunConfig
+from lignn.training import Settings
+
+_PARTS = ("masking", "solver", "inference", "gradient")
+"""Of a built method: what its options were turned into, e.g. a tolerance that depends on the number of classes."""
+
+
+def resolved(config: RunConfig, method: Method, training: Settings) -> dict[str, Any]:
+    """Options of the dataset, the backbone, the method and the training, as plain values.
+
+    Args:
+        config: of the run.
+        method: built from it.
+        training: built from it.
+    """
+    network, options = _options(config.backbone), _options(config.method)
+    return {
+        "dataset": _defaults(catalogue.find(config.dataset).maker()) | config.dataset_options,
+        "backbone": _backbone(config.method["name"], network, method),
+        "method": _method(config.method["name"], options, network, method),
+        "training": asdict(training),
+    }
+
+
+def _options(named: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in named.items() if key != "name"}
+
+
+def _method(name: str, options: dict[str, Any], network: dict[str, Any], method: Method) -> dict[str, Any]:
+    given = network | options if name in OF_THEIR_OWN else options
+    built = {part: _plain(getattr(method, part)) for part in _PARTS if hasattr(method, part)}
+    found = {"name": name} | _defaults(LABEL_INPUTTED.get(name, type(method))) | given | built
+    if isinstance(method, CorrectAndSmooth):
+        found["base"] = _method(options.get("base", "backbone"), {}, network, method.base)
+    return found
+
+
+def _backbone(name: str, options: dict[str, Any], method: Method) -> dict[str, Any]:
+    """Empty for a method without one."""
+    network = next((module for module in method.modules() if isinstance(module, Backbone)), None)
+    if network is None:
+        return {}
+    fixed = ONE_HOP if name == "threeference" else {}
+    return {"class": type(network).__name__} | _defaults(type(network)) | options | fixed
+
+
+def _defaults(factory: Callable[..., Any]) -> dict[str, Any]:
+    """Of all arguments that have one and are settings."""
+    arguments = inspect.signature(factory).parameters.values()
+    others = ("label_inputs", "generator")
+    return {a.name: a.default for a in arguments if a.default is not a.empty and a.name not in others}
+
+
+def _plain(value: Any) -> Any:
+    if not is_dataclass(value):
+        return value
+    return {"class": type(value).__name__} | {f.name: _plain(getattr(value, f.name)) for f in fields(value)}

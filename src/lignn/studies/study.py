@@ -1,0 +1,198 @@
+"""Studies: which runs make up a figure or table, read from TOML files.
+
+A study has settings for all its runs (`[base]`), changes for single datasets (`[dataset.NAME]`), settings that several
+cases share (`[shared.NAME]`), and cases (`[[case]]`). A case names the row of the report it stands for (`row`;
+`{method.mask_rate}` is replaced by that setting), the row it is compared with (`against`), what it shares (`use`), its
+datasets (`datasets`, default the keys of `on`, or all of the study), and settings to go through (`vary`: lists by
+dotted name, all combinations). A case and what it shares may have changes for single datasets (`on.NAME`). Nested
+tables are merged, later ones win: base, dataset, shared, case, `vary`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import reduce
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from lignn.errors import ConfigError, InputError, did_you_mean
+from lignn.studies.config import RunConfig
+
+_CASE_KEYS: dict[str, type] = {"row": str, "against": str, "use": list, "datasets": list, "on": dict, "vary": dict}
+_IN_WORDS = {str: "a text", int: "a whole number", list: "a list", dict: "a table"}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One planned run: where it stands in its study, and its config."""
+
+    study: str
+    row: str
+    against: str | None
+    config: RunConfig
+
+    @property
+    def cell(self) -> tuple[str, str]:
+        """Row and dataset: runs of a cell differ in seed and split, or in what the row's name does not tell."""
+        return self.row, self.config.dataset
+
+
+@dataclass(frozen=True)
+class Study:
+    """A figure or table of the paper as data.
+
+    Attributes:
+        name: of the study and of its record file.
+        title: one line.
+        report: how `lignn report` shows it.
+        runs: how many runs a case has if the user does not say.
+        base: settings of all runs.
+        datasets: names, in the order of the report.
+        changes: settings of single datasets.
+        shared: settings that cases use by name.
+        cases: as in the file.
+    """
+
+    name: str
+    title: str
+    report: str
+    runs: int
+    datasets: tuple[str, ...]
+    base: Mapping[str, Any] = field(repr=False)
+    changes: Mapping[str, Any] = field(repr=False)
+    shared: Mapping[str, Any] = field(repr=False)
+    cases: Sequence[Mapping[str, Any]] = field(repr=False)
+
+    def plan(self, runs: int | None = None, only: Sequence[str] = ()) -> list[Run]:
+        """All runs, run number by run number, so that an unfinished study has about as many runs in every cell.
+
+        Args:
+            runs: how many of each case, default the study's own number.
+            only: `ROW/DATASET`, `ROW` or `DATASET`, each with wildcards; a run is kept if one of them matches.
+        """
+        numbers = range(self.runs if runs is None else runs)
+        planned = [run for number in numbers for case in self.cases for run in self._expand(case, number)]
+        unique = {run.config.identity: run for run in planned}.values()
+        return [run for run in unique if not only or any(_matches(run, pattern) for pattern in only)]
+
+    def rows(self) -> list[str]:
+        """Rows in the order of the study."""
+        return list(dict.fromkeys(run.row for case in self.cases for run in self._expand(case, 0)))
+
+    def _expand(self, case: Mapping[str, Any], number: int) -> Iterator[Run]:
+        tables = [*(self.shared[name] for name in case.get("use", [])), case]
+        vary = case.get("vary", {})
+        for dataset in case.get("datasets", list(case.get("on", {})) or self.datasets):
+            parts = [self.base, self.changes.get(dataset, {})]
+            for table in tables:
+                parts += [
+                    {key: table[key] for key in table if key not in _CASE_KEYS},
+                    table.get("on", {}).get(dataset, {}),
+                ]
+            for values in itertools.product(*vary.values()):
+                varied = [_nested(name, value) for name, value in zip(vary, values, strict=True)]
+                settings = reduce(merged, [*parts, *varied], {"dataset": dataset})
+                if settings.get("task", "train") == "train":
+                    settings = merged(settings, {"seed": number, "split": {"number": number}})
+                row = _filled(case["row"], settings)
+                yield Run(self.name, row, case.get("against"), RunConfig.of(settings, f"{self.name}, {row}, {dataset}"))
+
+
+def _nested(name: str, value: Any) -> dict[str, Any]:
+    """`a.b` and 1 as `{"a": {"b": 1}}`."""
+    return reduce(lambda inner, key: {key: inner}, reversed(name.split(".")), value)
+
+
+def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """Both, nested tables merged, `second` wins."""
+    result = dict(first)
+    for key, value in second.items():
+        both_tables = isinstance(value, Mapping) and isinstance(result.get(key), Mapping)
+        result[key] = merged(result[key], value) if both_tables else value
+    return result
+
+
+def _filled(template: str, settings: Mapping[str, Any]) -> str:
+    """The template with `{a.b}` replaced by the setting of that name."""
+
+    def setting(match: re.Match[str]) -> str:
+        try:
+            return str(reduce(lambda table, key: table[key], match[1].split("."), settings))
+        except (KeyError, TypeError):
+            raise ConfigError(f"row {template!r}: there is no setting {match[1]!r}") from None
+
+    return re.sub(r"\{([^}]+)\}", setting, template)
+
+
+def _matches(run: Run, pattern: str) -> bool:
+    row, dataset = (part.lower() for part in run.cell)
+    wanted_row, slash, wanted_dataset = pattern.lower().partition("/")
+    if slash:
+        return fnmatchcase(row, wanted_row or "*") and fnmatchcase(dataset, wanted_dataset or "*")
+    return fnmatchcase(row, wanted_row) or fnmatchcase(dataset, wanted_row)
+
+
+def names() -> list[str]:
+    """The studies that come with the package."""
+    folder = resources.files("lignn.studies") / "definitions"
+    return sorted(Path(file.name).stem for file in folder.iterdir() if file.name.endswith(".toml"))
+
+
+def load(name: str) -> Study:
+    """The study of this name, or that of a `.toml` file."""
+    if name.endswith(".toml"):
+        try:
+            return parse(Path(name).stem, Path(name).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputError(f"{name}: cannot be read: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise InputError(f"{name}: not a text file in UTF-8: {error.reason} at byte {error.start}") from error
+    if name not in names():
+        raise InputError(f"unknown study {name!r}; {did_you_mean(name, names())}")
+    return parse(name, (resources.files("lignn.studies") / "definitions" / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def _check_types(where: str, values: Mapping[str, Any], types: Mapping[str, type]) -> None:
+    for key, value in values.items():
+        if key not in types:
+            raise ConfigError(f"{where}: {key!r} is unknown")
+        if not isinstance(value, types[key]):
+            raise ConfigError(f"{where}: {key} must be {_IN_WORDS[types[key]]}, got {value!r}")
+
+
+def parse(name: str, text: str) -> Study:
+    """A study from the text of its file."""
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"study {name}: not a TOML file: {error}") from error
+    optional = {"base": dict, "dataset": dict, "shared": dict}
+    required = {"title": str, "report": str, "runs": int, "datasets": list, "case": list}
+    _check_types(f"study {name}", values, required | optional)
+    if missing := set(required) - set(values):
+        raise ConfigError(f"study {name}: {min(missing)!r} is missing")
+    for number, case in enumerate(values["case"]):
+        where = f"study {name}, case {number}"
+        if not isinstance(case, dict) or "row" not in case:
+            raise ConfigError(f"{where}: it has no row")
+        _check_types(where, {key: case[key] for key in case if key in _CASE_KEYS}, _CASE_KEYS)
+        _check_types(f"{where}, vary", case.get("vary", {}), dict.fromkeys(case.get("vary", {}), list))
+        if absent := set(case.get("use", [])) - set(values.get("shared", {})):
+            raise ConfigError(f"study {name}: case {case['row']!r} uses {min(absent)!r}, which is not in [shared]")
+    return Study(
+        name=name,
+        title=values["title"],
+        report=values["report"],
+        runs=values["runs"],
+        datasets=tuple(values["datasets"]),
+        base=values.get("base", {}),
+        changes=values.get("dataset", {}),
+        shared=values.get("shared", {}),
+        cases=values["case"],
+    )

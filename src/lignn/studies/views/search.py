@@ -1,0 +1,131 @@
+"""Grid search: which settings the validation score chooses, beside the paper's choice (Tables 3 and 4)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import mean
+from typing import Any
+
+from lignn.evaluation.page import Block, Table
+from lignn.evaluation.summary import mean_and_deviation
+from lignn.studies import published
+from lignn.studies.found import NOT_RUN, Found
+from lignn.studies.records import Record
+
+Settings = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One point of the grid.
+
+    Attributes:
+        settings: in which the candidates differ, by their short names.
+        runs: by seed, which also says which split.
+    """
+
+    settings: Settings
+    runs: dict[int, Record]
+
+    def validation(self, keys: Iterable[int]) -> float:
+        """Mean validation score."""
+        return mean(self.runs[key]["scores"]["val"] for key in keys)
+
+
+@dataclass(frozen=True)
+class Search:
+    """The grid of one row on one dataset.
+
+    Attributes:
+        candidates: those with runs.
+        planned: how many there should be.
+        common: seeds of the runs that all candidates have; others are not compared.
+    """
+
+    candidates: list[Candidate]
+    planned: int
+    common: list[int]
+
+    @classmethod
+    def of(cls, records: Sequence[Record], planned: Sequence[Mapping[str, Any]] = ()) -> Search:
+        """From the records of one row and dataset and the configs that are planned for it."""
+        configs = [_flat(config) for config in (*planned, *(record["config"] for record in records))]
+        names = dict.fromkeys(name for settings in configs for name in settings)
+        varied = [name for name in names if len({json.dumps(settings.get(name)) for settings in configs}) > 1]
+        points = [{name.rpartition(".")[2]: settings.get(name) for name in varied} for settings in configs]
+        groups: dict[str, Candidate] = {}
+        for settings, record in zip(points[len(planned) :], records, strict=True):
+            candidate = groups.setdefault(json.dumps(settings), Candidate(settings, {}))
+            candidate.runs[record["seed"]] = record
+        first, *others = groups.values()
+        common = [key for key in first.runs if all(key in other.runs for other in others)]
+        return cls([first, *others], len({json.dumps(settings) for settings in points}), common)
+
+    @property
+    def chosen(self) -> Candidate | None:
+        """With the best mean validation score over the common runs; None without any."""
+        return max(self.candidates, key=lambda one: one.validation(self.common)) if self.common else None
+
+    @property
+    def partial(self) -> bool:
+        """Whether some of the grid was not run."""
+        return len(self.candidates) < self.planned
+
+    def find(self, settings: Settings | None) -> Candidate | None:
+        """The candidate with these settings, if it was run."""
+        wanted = (settings or {}).items()
+        return next((one for one in self.candidates if wanted and wanted <= one.settings.items()), None)
+
+
+def _flat(config: Mapping[str, Any]) -> Settings:
+    """Settings of network and method by dotted name; seed and split are not searched."""
+    return {f"{part}.{key}": value for part in ("backbone", "method") for key, value in config[part].items()}
+
+
+def view(found: Found) -> list[Block]:
+    """One line a row and dataset: what was chosen, its scores, and those of the paper's choice."""
+    lines, same, known, partial = [], 0, 0, 0
+    for dataset in found.datasets:
+        for row in found.rows:
+            own = [record for record in found.good if (record["row"], record["dataset"]) == (row, dataset)]
+            if not own:
+                continue
+            planned = [run.config.plain() for run in found.planned.values() if run.cell == (row, dataset)]
+            search, paper = Search.of(own, planned), published.chosen(found.study, row, dataset)
+            lines.append((f"{dataset}, {row}", *_line(search, paper)))
+            partial += search.partial
+            known += paper is not None and search.chosen is not None
+            same += search.chosen is not None and search.find(paper) is search.chosen
+    if not lines:
+        return [NOT_RUN]
+    said = (
+        f"The validation score chooses what the paper chose in {same} of {known} searches for which it gives a choice."
+    )
+    said += f" {partial} of {len(lines)} searches have only a part of their grid." if partial else ""
+    header = ("", "settings tried", "runs in common", "chosen here", "val", "test", "paper's choice", "val", "test")
+    caption = (
+        "Settings with the best mean validation F1-micro (%) over the splits that all settings tried have in common; "
+        "mean ± standard deviation over those"
+    )
+    return [said, Table(caption, header, lines)]
+
+
+def _line(search: Search, paper: Settings | None) -> tuple[str, ...]:
+    count = f"{len(search.candidates)} of {search.planned}" + (", partial" if search.partial else "")
+    chosen, theirs = search.chosen, search.find(paper)
+    ours = ("no split in common", "", "") if chosen is None else (_named(chosen.settings), *_scores(search, chosen))
+    choice = "" if paper is None else _named(paper)
+    beside = _scores(search, theirs) if theirs and search.common else ("", "") if paper is None else (NOT_RUN, "")
+    return (count, str(len(search.common)), *ours, choice, *beside)
+
+
+def _named(settings: Settings) -> str:
+    return ", ".join(f"{name} {value}" for name, value in settings.items()) or "all the same"
+
+
+def _scores(search: Search, candidate: Candidate) -> tuple[str, str]:
+    runs = [candidate.runs[key]["scores"] for key in search.common]
+    val, test = (mean_and_deviation([100 * scores[part] for scores in runs]) for part in ("val", "test"))
+    return val, test

@@ -1,0 +1,271 @@
+"""The suites measure what they say; how their records are read, drawn and put into documents."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import lignn
+from lignn import bench
+from lignn.bench import (
+    attention,
+    baselines,
+    epoch,
+    fit,
+    latency,
+    limits,
+    memory,
+    peak,
+    pictures,
+    report,
+    scale,
+)
+from lignn.bench.goals import at_least, at_most
+from lignn.bench.power_law import power_law
+from lignn.bench.sides import Task, task
+from lignn.cli import main
+from lignn.errors import ConfigError, InputError
+
+DOCUMENT = Path(lignn.__file__).parents[2] / "docs" / "performance.md"
+
+
+def record(case="a", side="lignn", median=0.001, ratio=1.0, **more):
+    return {"suite": "epoch", "quick": False, "case": case, "side": side, "median": median, "spread": 0.1} | {
+        "ratio": ratio,
+        "versions": {
+            "processor": "abacus",
+            "threads": 2,
+            "cores": 2,
+            "torch": "2",
+            "torch_geometric": "2",
+            "numba": "0",
+        }
+        | {"lignn": "0"},
+        **more,
+    }
+
+
+GOALS = [
+    {"suite": "epoch", "quick": False} | goal for goal in (at_least("faster", 9.5, 12), at_most("slope", 1.05, 1.1))
+]
+RECORDS = [record(peak_mib=30.0), record(side="textbook", median=2.5, ratio=9.5, peak_mib=2048), record("b"), *GOALS]
+
+
+def test_power_law_problem_can_be_learned_from():
+    graph = power_law(20_000)
+    assert graph.num_edges / 2 == pytest.approx(20_000, rel=0.2)
+    assert graph.num_classes == 10
+    assert torch.unique(graph.y[graph.splits[0].train]).numel() == 10
+    assert graph.x[graph.y == 3, 3].mean() == pytest.approx(1, abs=0.3)
+    assert torch.equal(power_law(20_000).edge_index, graph.edge_index)
+
+
+@pytest.fixture
+def one_process(monkeypatch):
+    """Work is done here, and takes one MiB; a test of its own shows what a fresh process does."""
+    monkeypatch.setattr(
+        peak, "in_fresh_process", lambda prepare, work, *arguments: peak.Measured(work(prepare(*arguments)), 1.0)
+    )
+
+
+def test_epoch_suite_compares_time_and_memory(one_process):
+    ours, theirs = epoch.run(quick=True)
+    assert (ours["side"], theirs["side"]) == ("lignn", "textbook")
+    assert theirs["ratio"] > 1
+    assert theirs["peak_mib"] == ours["peak_mib"] == 1.0
+
+
+def test_epoch_goals():
+    ours, theirs = {"peak_mib": 100}, {"ratio": 41, "peak_mib": 390}
+    assert [goal["met"] for goal in epoch._goals("coauthor_physics", ours, theirs)] == [True, False]
+    assert [goal["wanted"] for goal in epoch._goals("chameleon", ours, theirs)] == [12]
+
+
+def test_fit_suite_stops_both_sides_by_the_same_rule():
+    records = list(fit.run(quick=True))
+    assert [record["side"] for record in records] == ["lignn", "lignn, cold starts", "textbook"]
+    assert all(record["epochs"] == 5 and len(record["runs"]) == 2 for record in records)
+    settings = fit.Settings(max_epochs=50, patience=2)
+    problem = task(1000)
+    cold, theirs = fit.fit_as_published(problem, 0, settings), fit.fit_textbook(problem, 0, settings)
+    assert cold["epochs"] < 50
+    assert theirs["epochs"] < 50
+
+
+def test_scale_suite_counts_edges(one_process):
+    records = list(scale.run(quick=True))
+    assert [record["side"] for record in records] == ["lignn", "textbook"] * 2
+    assert records[0]["edges"] == pytest.approx(1000, rel=0.2)
+    assert records[-1]["edges"] == pytest.approx(10_000, rel=0.2)
+
+
+def test_baselines_compare_like_with_like():
+    problem = task(1000)
+    for contest in (baselines.label_propagation, baselines.correct_and_smooth):
+        ours, edges, csr = contest(problem).values()
+        torch.testing.assert_close(edges(), csr(), atol=1e-5, rtol=1e-4)
+        ours()
+    for contest in (baselines.gcn_training, baselines.gat_training, baselines.ignn_training):
+        for update in contest(problem).values():
+            update()
+
+
+def test_slope_of_a_power():
+    assert scale.slope({edges: 3e-6 * edges**1.07 for edges in (10**5, 10**6, 10**7)}) == pytest.approx(1.07)
+
+
+def test_memory_suite_measures_a_flat_curve():
+    *records, goal = memory.run(quick=True)
+    assert [record["steps"] for record in records] == [10, 30]
+    assert records[0]["peak_mib"] > 100 * 64 * 4 / peak.MIB  # at least the hidden layer
+    assert goal["met"]
+
+
+def _grow(size: int) -> bytearray:
+    return bytearray(size)
+
+
+def _hold(_: bytearray) -> int:
+    """Writes to 64 MiB, which makes them resident."""
+    return int(np.ones(64 * peak.MIB // 8).sum())
+
+
+def test_peak_counts_the_work_and_not_the_preparation():
+    measured = peak.in_fresh_process(_grow, _hold, 256 * peak.MIB)
+    assert measured.value == 64 * peak.MIB // 8
+    if measured.peak_mib is not None:
+        assert measured.peak_mib == pytest.approx(64, abs=8)
+
+
+def test_peak_of_tensors():
+    assert peak.of_tensors(lambda: [torch.zeros(1000) for _ in range(3)]) == pytest.approx(12_000, abs=500)
+    assert peak.of_tensors(lambda: [torch.zeros(1000).sum() for _ in range(3)]) < 6000
+
+
+def test_latency_sides_reach_the_same_equilibrium():
+    graph = power_law(3000)
+    problem = Task(graph, graph.splits[0])
+    classifier = lignn.NodeClassifier(max_epochs=3).fit(graph, problem.split)
+    warm, cold = latency._warm(problem, classifier, 4), latency._cold(problem, classifier, 4)
+    for _ in range(5):
+        warm()
+        live = cold()
+    known = classifier._fitted.live.problem.labels
+    assert torch.equal(known.mask, live.problem.labels.mask)
+    assert known.mask.sum() == problem.split.train.sum() + 5
+    torch.testing.assert_close(classifier._fitted.live.probabilities, live.probabilities, atol=1e-3, rtol=0)
+
+
+def test_attention_layers_compute_the_same_gradients():
+    ours, theirs = attention.layers(lignn.Adjacency.normalized(power_law(500), "none"), heads=2).values()
+    for mine, yours in zip(ours(), theirs(), strict=True):
+        torch.testing.assert_close(mine, yours, atol=1e-3, rtol=1e-4)
+
+
+def test_shares_of_an_epoch_sum_to_one():
+    records = list(limits.run(quick=True))
+    shares = [each["share"] for each in records if each["case"].startswith("epoch")]
+    assert sum(shares) == pytest.approx(1)
+    assert min(shares) > -0.01
+    assert records[0]["gigabytes_per_second"] > 0.1
+
+
+def test_table_has_a_row_a_case_and_a_column_a_side():
+    header, rows = report.grid(RECORDS)
+    assert header == ["case", "lignn", "textbook"]
+    assert rows == [
+        ["a", "1.00 ms ± 5 %, 30.0 MiB", "2.50 s ± 5 %, 9.50×, 2.00 GiB"],
+        ["b", "1.00 ms ± 5 %", ""],
+    ]
+    assert report.goals(RECORDS)[1] == [["faster", "9.50", "≥ 12", "no"], ["slope", "1.05", "≤ 1.1", "yes"]]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(123.4, "123 s"), (1.0, "1.00 s"), (0.0123, "12.3 ms"), (4.56e-5, "45.6 µs")]
+)
+def test_durations_have_three_digits(seconds, text):
+    assert report.duration(seconds) == text
+
+
+def test_records_survive_both_kinds_of_file(tmp_path):
+    for name in ("records.json", "records.jsonl"):
+        report.write(RECORDS, tmp_path / name)
+    assert json.loads((tmp_path / "records.json").read_text()) == RECORDS
+    assert report.read(tmp_path) == {"epoch": RECORDS}
+
+
+def test_quick_records_are_not_reported(tmp_path):
+    report.write([record() | {"quick": True}], tmp_path / "epoch.jsonl")
+    with pytest.raises(InputError, match="no records there"):
+        report.read(tmp_path)
+
+
+def test_document_is_filled_and_can_be_filled_again(tmp_path):
+    document = tmp_path / "performance.md"
+    document.write_text(
+        "before\n<!-- bench epoch -->\nold\n<!-- end -->\nbetween\n<!-- bench fit -->\nkept\n<!-- end -->\n"
+    )
+    report.write(RECORDS, tmp_path / "epoch.jsonl")
+    assert report.fill(document, tmp_path) == ["epoch"]
+    once = document.read_text()
+    assert "| a | 1.00 ms ± 5 %, 30.0 MiB | 2.50 s ± 5 %, 9.50×, 2.00 GiB |" in once
+    assert "abacus, 2 of 2 cores" in once
+    assert "old" not in once
+    assert "kept" in once
+    report.fill(document, tmp_path)
+    assert document.read_text() == once
+
+
+def test_the_document_has_a_place_for_every_suite():
+    assert {place[1] for place in report._PLACE.findall(DOCUMENT.read_text())} == set(bench.SUITES)
+
+
+def test_broken_records_are_named(tmp_path):
+    (tmp_path / "epoch.jsonl").write_text("{}\n")
+    with pytest.raises(InputError, match=r"epoch\.jsonl, line 1: not a record"):
+        report.read(tmp_path)
+
+
+def test_pictures_are_bars_or_curves(tmp_path):
+    axes = pictures.draw(RECORDS, "epoch").axes[0]
+    assert [bar.get_width() for bar in axes.patches] == [0.001, 2.5, 0.001]
+    assert [text.get_text() for text in axes.texts] == ["1.00 ms", "2.50 s, 9.5×", "1.00 ms"]
+    sizes = [record(edges=edges, median=edges / 1e6, peak_mib=edges / 1e3) for edges in (10**4, 10**5)]
+    time, held = pictures.draw(sizes, "scale").axes
+    assert time.lines[0].get_xydata().tolist() == [[1e4, 0.01], [1e5, 0.1]]
+    assert held.lines[0].get_xydata().tolist() == [[1e4, 10], [1e5, 100]]
+    for name in ("once", "twice"):
+        pictures.write(RECORDS, "epoch", tmp_path / f"{name}.svg")
+    assert (tmp_path / "once.svg").read_bytes() == (tmp_path / "twice.svg").read_bytes()
+
+
+def test_run_writes_records_and_pictures(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(epoch, "run", lambda quick: iter([record(), *GOALS]))
+    found = bench.run("epoch", quick=True, file=tmp_path / "epoch.jsonl")
+    assert [each["case"] for each in found] == ["a"]  # goals are for real sizes
+    assert (tmp_path / "epoch.svg").read_text().startswith("<?xml")
+    assert len(bench.run("epoch")) == 3
+    assert "≥ 12" in capsys.readouterr().out
+
+
+def test_places_that_cannot_be_written_to_are_refused_before_the_work(tmp_path, monkeypatch):
+    monkeypatch.setattr(epoch, "run", lambda quick: pytest.fail("measured"))
+    with pytest.raises(InputError, match="there is no folder"):
+        bench.run("epoch", file=tmp_path / "nowhere" / "epoch.jsonl")
+    with pytest.raises(ConfigError, match="did you mean 'epoch'"):
+        bench.run("epohc")
+
+
+def test_command_line(tmp_path, capsys):
+    report.write(RECORDS, tmp_path / "epoch.jsonl")
+    document = tmp_path / "performance.md"
+    document.write_text("<!-- bench epoch -->\n<!-- end -->\n")
+    for arguments, code in [([str(document)], None), ([str(tmp_path / "none.md")], 2)]:
+        with pytest.raises(SystemExit) as end:
+            main(["bench", "--report", *arguments, "--records", str(tmp_path)])
+        assert end.value.code in (code, code or 0)
+    output = capsys.readouterr()
+    assert "filled in epoch" in output.out
+    assert "there is no such document" in output.err

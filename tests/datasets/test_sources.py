@@ -1,0 +1,36 @@
+from pathlib import Path
+
+import pytest
+
+from lignn import Graph
+from lignn.datasets.sources import Source
+from lignn.errors import DatasetError, InputError
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_folder_with_the_name_of_a_dataset_is_not_passed_over() -> None:
+    Path("karate").mkdir()
+    assert not Source("karate").is_path
+    Graph([[0], [1]], y=[0, 1]).write("karate")
+    with pytest.raises(InputError, match=r"karate: is a dataset and a folder here; write \./karate for the folder"):
+        Source("karate").read()
+    assert Source("./karate").is_path
+    assert Source("./karate").read().num_nodes == 2
+
+
+@pytest.mark.parametrize("name", ["mine", "mine.npz"])
+def test_folders_and_files(name: str) -> None:
+    Graph([[0, 1], [1, 2]], y=[0, 1, 0]).write(name)
+    assert Source(name).is_path
+    assert Source(name).read().name == "mine"
+    assert Source(name).read().num_edges == 2
+    assert Source(name, undirected=True).read().num_edges == 4
+
+
+def test_neither() -> None:
+    with pytest.raises(DatasetError, match=r"weekdy: there is no such folder or file; .* did you mean 'weekday'"):
+        _ = Source("weekdy").is_path

@@ -1,0 +1,154 @@
+from dataclasses import replace
+
+import pytest
+import torch
+
+from lignn import Graph, Split, splits
+from lignn.datasets.sources import Source
+from lignn.errors import ConfigError, InputError, LignnError, SplitError
+from lignn.evaluation import compare, workers
+from lignn.evaluation.compare import METHODS, Comparison, Result, Run
+
+GRAPH = {"name": "toy", "nodes": 9, "edges": 8, "features": 2, "classes": 2, "labelled": 6}
+
+
+def comparison(scores: dict[str, list[float]]) -> Comparison:
+    results = [
+        Result(method, number, score, score, seconds=2.0 + number, epochs=1, curve=(score,))
+        for method, values in scores.items()
+        for number, score in reversed(list(enumerate(values)))
+    ]
+    return Comparison(GRAPH, "gcn", {}, tuple(results), 50.0)
+
+
+def test_every_method_meets_every_split_with_the_same_seed() -> None:
+    planned = compare.plan(Source("karate"), {"seed": 5, "hidden": 8}, runs=3)
+    assert {run.method for run in planned} == set(METHODS)
+    for method in METHODS:
+        own = [run for run in planned if run.method == method]
+        assert [(run.number, run.parameters["seed"]) for run in own] == [(0, 5), (1, 6), (2, 7)]
+
+
+def test_a_method_is_given_the_parameters_that_it_has() -> None:
+    given = {"mask_rate": 0.25, "max_steps": 9, "feature_mask": 0.5, "lr": 0.1, "preset": "paper"}
+    planned = {run.method: set(run.parameters) for run in compare.plan(Source("karate"), given, runs=1)}
+    assert planned["lignn"] == {"mask_rate", "max_steps", "feature_mask", "lr", "preset", "seed"}
+    assert planned["label_input"] == {"mask_rate", "lr", "preset", "seed"}
+    assert planned["lpa"] == planned["backbone"] == {"lr", "preset", "seed"}
+
+
+def test_an_adaptive_mask_rate_is_lignns() -> None:
+    planned = {run.method: run for run in compare.plan(Source("karate"), {"mask_rate": "adaptive"}, runs=1)}
+    assert [method for method, run in planned.items() if "mask_rate" in run.parameters] == ["lignn"]
+
+
+def test_own_splits_are_taken_in_turn() -> None:
+    y = torch.tensor([0, 1] * 5)
+    first, second = (Split.from_indices(10, range(6), *parts) for parts in (([6, 7], [8, 9]), ([8, 9], [6, 7])))
+    graph = Graph([[0], [1]], y=y, splits=[first, second])
+    assert compare.split_of(graph, 0) is first
+    assert compare.split_of(graph, 3) is second
+
+
+def test_splits_without_test_labels_are_not_scored_on() -> None:
+    y = torch.tensor([0, 1] * 10 + [-1] * 2)
+    own = Split.from_indices(22, range(10), range(10, 20), [20, 21])
+    graph = Graph([[0], [1]], y=y, splits=[own])
+    drawn = compare.split_of(graph, 4)
+    expected = splits.stratified(graph, (0.6, 0.2, 0.2), seed=4)
+    assert torch.equal(drawn.test, expected.test)
+    assert int(drawn.test.sum()) == 4
+
+
+def test_splits_without_validation_labels_hold_some_back_and_keep_their_test_part() -> None:
+    own = Split.from_indices(20, range(10), [], range(10, 20))
+    graph = Graph([[0], [1]], y=torch.tensor([0, 1] * 10), splits=[own])
+    first, second = (compare.split_of(graph, number) for number in (0, 1))
+    assert torch.equal(first.test, own.test)
+    assert int(first.val.sum()) == 2
+    assert torch.equal(first.train | first.val, own.train)
+    assert not torch.equal(first.val, second.val)
+
+
+def test_too_few_labels() -> None:
+    with pytest.raises(SplitError, match="graph: 2 labelled nodes are too few to train, choose and test on"):
+        compare.split_of(Graph([[0], [1]], y=[0, 1]), 0)
+
+
+def test_rows_pair_the_runs_whatever_their_order() -> None:
+    found = comparison({"lignn": [0.9, 0.7, 0.8], "backbone": [0.5, 0.4, 0.3]})
+    base, lignn = found.rows
+    assert (base.title, lignn.title) == ("GCN", "LI-GCN")
+    assert base.scores == (50.0, 40.0, 30.0)
+    assert base.difference is None
+    assert base.seconds == 3.0
+    assert base.score == "40.00 ± 10.00"
+    assert lignn.difference is not None
+    assert lignn.difference.mean == pytest.approx((40 + 30 + 50) / 3)
+    # differences 40, 30, 50: deviation 10, t of 2 degrees of freedom 4.3027
+    assert lignn.difference.high == pytest.approx(40 + 4.30265 * 10 / 3**0.5, abs=1e-3)
+    assert lignn.gain == "+40.00 [+15.16, +64.84]"
+
+
+def test_the_verdict() -> None:
+    base = [0.50, 0.40, 0.30]
+    assert comparison({"backbone": base, "lpa": [0.80, 0.70, 0.605]}).verdict == (
+        "Yes: LPA is 30.2 points above GCN alone (+30.17 [+29.45, +30.88], p < 0.001; 3 runs, best of 1)."
+    )
+    worse = comparison({"backbone": base, "lpa": [0.20, 0.10, 0.005]}).verdict
+    assert worse.startswith("No: every method that is given labels is worse; at best, LPA is 29.8 points below GCN")
+    unsure = comparison({"backbone": base, "lpa": [0.55, 0.30, 0.35]}).verdict
+    assert unsure.startswith("Not clearly: at best, LPA is 0.0 points")
+
+
+def test_a_verdict_holds_for_all_methods_tried_at_once() -> None:
+    base, better = [0.50, 0.40, 0.30], [0.62, 0.50, 0.45]  # p 0.015 alone, 0.077 among five
+    assert comparison({"backbone": base, "lignn": better}).verdict.startswith("Yes")
+    among = {"backbone": base, **dict.fromkeys(METHODS[1:-1], base), "lignn": better}
+    assert comparison(among).verdict.startswith("Not clearly: at best, LI-GCN is 12.3 points above")
+
+
+def test_one_run_has_no_interval() -> None:
+    found = comparison({"backbone": [0.5], "lignn": [0.75]})
+    assert found.rows[1].gain == "+25.00"
+    assert found.verdict.startswith("In this one run LI-GCN is 25.0 points above GCN alone; more runs")
+
+
+def test_equilibria_that_were_not_reached_are_told() -> None:
+    found = comparison({"backbone": [0.5, 0.5], "lignn": [0.75, 0.7]})
+    assert found.reservations == []
+    results = tuple(replace(r, unsolved="budget used up") if r.method == "lignn" else r for r in found.results)
+    assert replace(found, results=results).reservations == ["LI-GCN, 2 of 2 runs: budget used up"]
+
+
+def test_the_most_frequent_label_is_that_of_training() -> None:
+    y = [0, 0, 1, 1, 1, 0, 1, 0, 0, 0]
+    split = Split.from_indices(10, [2, 3, 4, 5], [0, 1], [6, 7, 8, 9])
+    assert compare._most_frequent(Graph([[0], [1]], y=y, splits=[split]), split) == 25.0
+
+
+def test_a_run_is_a_function_of_its_parameters() -> None:
+    run = Run(Source("karate"), "label_input", 0, {"seed": 1, "max_epochs": 3, "hidden": 4})
+    one, two = compare.perform(run), compare.perform(run)
+    assert replace(one, seconds=0) == replace(two, seconds=0)
+    assert one.epochs == len(one.curve) == 3
+    assert compare.perform(replace(run, parameters={**run.parameters, "seed": 2})).curve != one.curve
+
+
+def test_nothing_to_compare_with() -> None:
+    with pytest.raises(InputError, match="nothing to compare backbone with"):
+        compare.plan(Source("karate"), {}, 1, ["backbone"])
+
+
+def test_bad_input_stays_bad_input_in_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "each", lambda function, runs, _: ((run, function(run)) for run in runs))
+    run = Run(Source("karate"), "label_input", 0, {"seed": 0, "dropout": 2.0})
+    with pytest.raises(ConfigError, match="dropout"):
+        compare.execute([run], 2, lambda _: None)
+
+
+def test_a_run_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(Source("karate"), "lpa", 3, {})
+    monkeypatch.setattr(workers, "each", lambda *_: iter([(run, workers.Failure("out of memory"))]))
+    with pytest.raises(LignnError, match="lpa, run 3: out of memory"):
+        compare.execute([run], 2, lambda _: None)

@@ -1,0 +1,67 @@
+import os
+import signal
+from multiprocessing import Pipe
+
+import torch
+
+from lignn.errors import LignnError
+from lignn.evaluation import workers
+
+
+def task(number: int) -> int:
+    if number == 3:
+        raise LignnError("three is not allowed")
+    if number == 4:
+        raise KeyError("four")
+    if number == 5:
+        os._exit(7)
+    return 10 * number + torch.get_num_threads()
+
+
+def test_every_task_has_one_result_whatever_happens_to_the_others():
+    results = dict(workers.each(task, range(8), jobs=2))
+    assert [results[number] for number in (0, 1, 2, 6, 7)] == [1, 11, 21, 61, 71]
+    assert results[3] == "three is not allowed"
+    assert results[4].startswith("KeyError: 'four' (test_workers.py, line ")
+    assert results[5] == "the worker process ended with exit code 7"
+    assert all(isinstance(results[number], workers.Failure) for number in (3, 4, 5))
+
+
+def test_no_tasks_need_no_workers():
+    assert list(workers.each(task, [], jobs=2)) == []
+
+
+def process_id(_: int) -> int:
+    return os.getpid()
+
+
+def test_a_worker_that_is_killed_while_it_waits_costs_nothing():
+    results = workers.each(process_id, range(3), jobs=1)
+    _, idle = next(results)
+    os.kill(idle, signal.SIGKILL)
+    os.waitid(os.P_PID, idle, os.WEXITED | os.WNOWAIT)
+    others = [result for _, result in results]
+    assert len(others) == 2
+    assert idle not in others
+    assert all(isinstance(result, int) for result in others)
+
+
+def test_a_worker_that_dies_as_it_is_given_a_task_costs_that_task():
+    worker = workers._Worker(process_id)
+    worker.process.kill()
+    worker.process.join()
+    worker.give(1)
+    assert worker.collect() == (1, "the worker process ended with exit code -9")
+    worker.stop()
+
+
+def test_a_worker_that_dies_within_a_message_costs_its_task():
+    worker = workers._Worker(process_id)
+    worker.connection.close()
+    worker.connection, theirs = Pipe()
+    worker.give(1)
+    os.write(theirs.fileno(), (100).to_bytes(4, "big") + b"the first of 100 bytes")
+    theirs.close()
+    worker.process.kill()
+    assert worker.collect() == (1, "the worker process ended with exit code -9")
+    worker.stop()

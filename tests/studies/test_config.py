@@ -1,0 +1,36 @@
+import pytest
+
+from lignn.errors import ConfigError
+from lignn.studies.config import RunConfig
+
+VALUES = {"dataset": "karate", "split": {"kind": "public", "number": 0}, "method": {"name": "backbone"}}
+
+
+def test_identity_depends_on_every_value_and_not_on_their_order():
+    config = RunConfig.of(VALUES, "here")
+    assert RunConfig.of(dict(reversed(VALUES.items())), "here").identity == config.identity
+    changed = [{"seed": 1}, {"precision": "float64"}, {"method": {"name": "lpa"}}, {"training": {"lr": 0.1}}]
+    identities = {RunConfig.of(VALUES | change, "here").identity for change in changed}
+    assert len(identities | {config.identity}) == 5
+
+
+def test_plain_values_give_the_config_back():
+    config = RunConfig.of(VALUES, "here")
+    assert RunConfig.of(config.plain(), "here") == config
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"datset": "x"}, "here: there is no setting 'datset'; did you mean 'dataset'?"),
+        ({"seed": "one"}, "here: seed must be a int, got 'one'"),
+        ({"method": {}}, "here: method has no name"),
+        ({"split": {"kind": "publik"}}, "here: split.kind 'publik' is unknown; did you mean 'public'?"),
+        ({"precision": "float16"}, "here: precision 'float16' is unknown; did you mean"),
+        ({"task": "tran"}, "here: task 'tran' is unknown"),
+    ],
+)
+def test_wrong_values_are_named(change, message):
+    with pytest.raises(ConfigError) as error:
+        RunConfig.of(VALUES | change, "here")
+    assert str(error.value).startswith(message)

@@ -1,0 +1,116 @@
+from dataclasses import replace
+
+import pytest
+import torch
+
+from lignn import Graph, Split, datasets, splits
+from lignn.errors import ConfigError, LignnError
+from lignn.studies import run, study
+from lignn.studies.config import RunConfig
+from lignn.training import History
+from tests.studies import tiny
+
+GCN, LIGNN = (planned.config for planned in tiny.STUDY.plan(1))
+
+
+def test_a_run_is_a_function_of_its_config():
+    costs = {"seconds", "processor_seconds", "peak_memory_mib"}
+    first, second = ({k: v for k, v in run.perform(LIGNN).items() if k not in costs} for _ in range(2))
+    assert first == second
+    assert first["scores"] == first["scores_at_best_epoch"]
+    assert run.perform(replace(LIGNN, seed=1))["scores"]["train"] >= 0
+
+
+def test_result_has_solves_and_costs():
+    result = run.perform(LIGNN)
+    assert result["epochs"] == 2
+    assert set(result["solves"]) == {"forward", "backward", "evaluation"}
+    assert sum(result["solves"]["forward"]["status"].values()) == 2
+    assert result["seconds"] > 0
+    assert result["peak_memory_mib"] is None or result["peak_memory_mib"] > 10
+    assert "curve" not in result
+    assert run.perform(GCN)["solves"] == {}
+
+
+def test_the_curve_is_recorded_on_request():
+    result = run.perform(replace(GCN, curve=True))
+    assert len(result["curve"]) == 2
+    assert result["curve"][result["best_epoch"]] == result["scores"]["test"]
+
+
+def test_inductive_training_has_no_edges_at_held_out_nodes():
+    parts = run.assemble(replace(GCN, inductive=True))
+    graph = datasets.load(GCN.dataset, **GCN.dataset_options)
+    held_out = graph.splits[0].held_out
+    assert not held_out[parts.training.edges.edge_index].any()
+    assert parts.inference.edges.num_edges == graph.num_edges
+    transductive = run.assemble(GCN)
+    assert transductive.training is transductive.inference
+
+
+def test_precision():
+    parts = run.assemble(replace(LIGNN, precision="float64"))
+    assert {p.dtype for p in parts.method.parameters()} == {parts.inference.dtype} == {torch.float64}
+
+
+def test_splits_by_kind():
+    generator = torch.Generator().manual_seed(0)
+    y = torch.randint(2, (1700,), generator=generator)
+    nodes = torch.arange(1700)
+    own = [Split(nodes < 5 * (i + 1), nodes > 1600, (nodes > 1000) & (nodes < 1200)) for i in range(2)]
+    graph = Graph([[0], [1]], y=y, num_nodes=1700, splits=own)
+    paper = splits.per_class(graph, seed=42)
+    for number in (0, 9):
+        assert torch.equal(run.choose_split(graph, {"kind": "paper", "number": number})[1].test, paper[number].test)
+    assert run.choose_split(graph, {"kind": "public", "number": 3}) == (1, own[1])
+    _, drawn = run.choose_split(graph, {"kind": "stratified", "fractions": [0.6, 0.2, 0.2], "number": 1})
+    assert torch.equal(drawn.train, splits.stratified(graph, (0.6, 0.2, 0.2), seed=1).train)
+    with pytest.raises(ConfigError, match="has no public split"):
+        run.choose_split(graph.replace(splits=()), {"kind": "public", "number": 0})
+
+
+def test_label_transitions():
+    config = RunConfig.of({"dataset": "chains-10", "task": "label_transitions"}, "here")
+    assert run.perform(config)["transitions"] == torch.eye(10).tolist()
+
+
+def test_unknown_training_settings_are_refused():
+    with pytest.raises(ConfigError, match="training: there is no setting 'epochs'; did you mean 'max_epochs'"):
+        run.settings_of({"epochs": 3})
+
+
+def test_solver_statistics():
+    def account(steps: int, contraction: float) -> dict[str, object]:
+        return {"status": "converged" if steps < 10 else "budget used up", "steps": steps, "contraction": contraction}
+
+    epochs = [{"val": v, "forward": account(s, k)} for v, s, k in ((0.1, 4, 0.5), (0.3, 8, 0.7), (0.2, 10, 0.9))]
+    found = run.solver_statistics(History(epochs, best=1))
+    assert found == {
+        "forward": {
+            "status": {"converged": 2, "budget used up": 1},
+            "mean_steps": 22 / 3,
+            "max_steps": 10,
+            "steps_at_best": 8,
+            "contraction_at_best": 0.7,
+        }
+    }
+
+
+def test_training_that_fails_at_once_says_so(monkeypatch):
+    monkeypatch.setattr(run, "train", lambda *_: History(end="the loss or the state is not finite any more"))
+    with pytest.raises(LignnError, match="training ended in its first epoch: the loss"):
+        run.perform(GCN)
+
+
+@pytest.mark.parametrize(("dataset", "n"), [("flickr", 1540), ("ogbn_arxiv", 300)])
+def test_configs_of_absent_datasets_run_on_stand_ins(dataset, n, tmp_path, monkeypatch):
+    generator = torch.Generator().manual_seed(0)
+    nodes = torch.arange(n)
+    edges = torch.randint(n, (2, 4 * n), generator=generator)
+    split = Split(nodes < 100, (nodes >= 100) & (nodes < 200), nodes >= 200)
+    x = torch.randn(n, 6, generator=generator)
+    Graph(edges, x=x, y=nodes % 3, splits=[split]).write(tmp_path / f"{dataset}.npz")
+    monkeypatch.setenv("LIGNN_DATA", str(tmp_path))
+    for planned in study.load("table2").plan(1, [f"*/{dataset}"]):
+        config = replace(planned.config, training=planned.config.training | {"max_epochs": 1})
+        assert 0 <= run.perform(config)["scores"]["test"] <= 1, planned.row
