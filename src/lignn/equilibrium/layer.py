@@ -36,16 +36,11 @@ def fixed_point(
         space: the reductions over the state, if one process does not hold it whole.
     """
     solution = solve(fn, z0, solver, throw=throw, space=space)
-    return differentiable(fn, solution, solver, gradient=gradient, space=space)
+    return differentiable(fn, solution, solver, gradient, space)
 
 
 def differentiable(
-    fn: Map,
-    solution: Solution,
-    solver: Solver | None = None,
-    *,
-    gradient: Gradient | None = None,
-    space: Space = WHOLE,
+    fn: Map, solution: Solution, solver: Solver | None = None, gradient: Gradient | None = None, space: Space = WHOLE
 ) -> Solution:
     """Return a known solution of `z = fn(z)` as `fixed_point` would, without solving again.
 

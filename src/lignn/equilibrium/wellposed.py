@@ -58,8 +58,8 @@ def theorem1(
     """
     lipschitz = named("activation", activation, _LIPSCHITZ)
     scale = 1 / (1 - mask_rate)
-    frobenius = float(weight.norm()) * scale
-    spectral = float(torch.linalg.matrix_norm(weight, 2)) * scale
+    frobenius = float(weight.detach().norm()) * scale
+    spectral = float(torch.linalg.matrix_norm(weight.detach(), 2)) * scale
     return [
         Bound("as stated", frobenius**2, 1 / num_nodes),
         Bound("as proved", frobenius, 1 / num_nodes),

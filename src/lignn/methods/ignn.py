@@ -160,7 +160,7 @@ class IGNN(Representation):
 
         known = self.solved(problem)
         solution = known or solve(step, torch.zeros_like(offset), self.solver, throw=False)
-        return differentiable(step, solution, self.solver, gradient=Implicit(solver=self.solver))
+        return differentiable(step, solution, self.solver, Implicit(solver=self.solver))
 
 
 def project_columns(weight: Tensor, radius: float) -> Tensor:
