@@ -1,7 +1,8 @@
 """The Python in the documents runs as printed."""
 
-import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,15 +11,45 @@ CHECKOUT = Path(__file__).parent.parent
 DOCS = CHECKOUT / "docs"
 
 
-def blocks(path):
-    return re.findall(r"^```python\n(.*?)^```", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+def python_of(page):
+    """The page with all lines blank but those of its Python blocks, so that errors have the page's line numbers."""
+    lines, inside = [], False
+    for line in page.read_text(encoding="utf-8").splitlines():
+        fence = line.startswith("```")
+        lines.append(line if inside and not fence else "")
+        inside = not inside and line == "```python" if fence else inside
+    return "\n".join(lines)
 
 
-@pytest.mark.parametrize("path", [p for p in sorted(DOCS.glob("*.md")) if blocks(p)], ids=lambda p: p.name)
-def test_python_blocks_run(path, tmp_path, monkeypatch):
-    """Blocks of one document share their names, from top to bottom; they find the examples where they are."""
+PAGES = [page for page in sorted(DOCS.rglob("*.md")) if python_of(page).strip()]
+
+
+def run(script, folder):
+    return subprocess.run([sys.executable, script], cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_python_blocks_run(page, tmp_path):
+    """Blocks of one page share their names, from top to bottom, and find the examples in the current folder.
+
+    Each page has a process of its own: what it registers stays there.
+    """
     shutil.copytree(CHECKOUT / "examples", tmp_path / "examples")
-    monkeypatch.chdir(tmp_path / "examples")
-    names = {"__name__": f"docs.{path.stem}"}
-    for block in blocks(path):
-        exec(compile(block, str(path), "exec"), names)
+    script = tmp_path / f"{page.stem}.py"
+    script.write_text(python_of(page), encoding="utf-8")
+    done = run(script, tmp_path / "examples")
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_error_has_the_line_of_its_page(tmp_path):
+    page, script = tmp_path / "page.md", tmp_path / "page.py"
+    page.write_text("# Text\n\n```python\na = 1\n```\n\n```sh\nexit 1\n```\n\n```python\nassert a == 2\n```\n")
+    script.write_text(python_of(page))
+    assert 'page.py", line 12' in run(script, tmp_path).stderr
+
+
+@pytest.mark.parametrize("part", ["A solver", "A norm", "A gradient strategy"])
+def test_what_can_be_extended_has_an_example(part):
+    text = (DOCS / "equilibrium.md").read_text(encoding="utf-8")
+    start = text.index(f"\n### {part}\n")
+    assert "\n```python\n" in text[start : text.find("\n#", start + 5)]

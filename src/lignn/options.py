@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
 from lignn.errors import ConfigError, did_you_mean
 
@@ -14,6 +14,24 @@ _KINDS: dict[str, tuple[type, str]] = {
     "float": (Real, "a number"),
     "bool": (bool, "true or false"),
 }
+
+T = TypeVar("T")
+
+
+def named(what: str, name: str, table: Mapping[str, T]) -> T:
+    """Return `table[name]`.
+
+    Args:
+        what: the kind of thing that is named, for the message.
+        name: a key of `table`.
+        table: all that can be named.
+
+    Raises:
+        ConfigError: if the name is unknown; the message names the closest one.
+    """
+    if name not in table:
+        raise ConfigError(f"{what} {name!r} is unknown; {did_you_mean(str(name), table)}")
+    return table[name]
 
 
 def check_options(

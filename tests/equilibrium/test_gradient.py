@@ -7,7 +7,18 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 import lignn
-from lignn.equilibrium import Implicit, LastStep, Status, Unrolled, adjoint, fixed_point
+from lignn.equilibrium import (
+    Implicit,
+    LastStep,
+    Maps,
+    Status,
+    Unrolled,
+    adjoint,
+    differentiable,
+    fixed_point,
+    gradient_named,
+    solve,
+)
 from lignn.equilibrium.solvers import Anderson, Broyden, Picard
 from lignn.errors import ConfigError, ConvergenceError
 from tests.problems import chain_operator
@@ -97,7 +108,9 @@ def test_paper_form_differentiates_the_taped_map_only():
         ("paper", torch.linalg.solve((eye - t).T, b) @ (t @ z)),
         ("exact", b @ (t @ z) + torch.linalg.solve((eye - u).T, t.T @ b) @ (u @ z + 1)),
     ]:
-        out, solution = Implicit(form).join(lambda z: theta * (u @ z + 1), lambda z: theta * (t @ z), z0, solver)
+        maps = Maps(lambda z: theta * (u @ z + 1), lambda z: theta * (t @ z))
+        solution = solve(maps.solved, z0, solver)
+        out = Implicit(form).attach(solution, maps, solver)
         gradient = torch.autograd.grad(out @ b, theta)[0]
         assert gradient.item() == pytest.approx(expected.item(), rel=1e-9), form
         torch.testing.assert_close(out.detach(), t @ z)
@@ -137,17 +150,17 @@ def test_a_known_solution_is_not_solved_again():
 
     first = fixed_point(fn, torch.zeros_like(x), Picard(tol=1e-12))
     solved, before = len(calls), len(first.adjoints)
-    again = fixed_point(fn, first, Picard(tol=1e-12))
+    again = differentiable(fn, first, Picard(tol=1e-12))
     assert len(calls) == solved + 1  # the taped step
     expected, slope = (torch.autograd.grad(s.value.sum(), w)[0] for s in (first, again))
     assert torch.equal(expected, slope)
     assert (len(first.adjoints), len(again.adjoints)) == (before + 1, 1)
     start = first.value.detach().requires_grad_()
-    out = fixed_point(fn, replace(first, value=start), gradient=LastStep()).value.sum()
+    out = differentiable(fn, replace(first, value=start), gradient=LastStep()).value.sum()
     assert torch.autograd.grad(out, start, allow_unused=True)[0] is None
     failed = fixed_point(lambda z: 1 - z, torch.zeros(2), Picard(max_steps=5), throw=False)
     with pytest.raises(ConvergenceError):
-        fixed_point(lambda z: 1 - z, failed)
+        differentiable(lambda z: 1 - z, failed.require())
 
 
 def test_without_gradients_nothing_is_taped():
@@ -161,6 +174,15 @@ def test_public_names():
     assert lignn.solvers.Anderson is Anderson
     with pytest.raises(ConfigError, match="'exact' and 'paper'"):
         Implicit("approximate")
+
+
+def test_gradients_by_name():
+    backward = Anderson(tol=1e-3)
+    assert gradient_named("exact", backward) == Implicit("exact", backward)
+    assert gradient_named("paper") == Implicit("paper")
+    assert gradient_named("last_step", backward) == LastStep()
+    with pytest.raises(ConfigError, match="did you mean 'last_step'"):
+        gradient_named("laststep")
 
 
 @pytest.mark.parametrize("kind", [Picard, Anderson, Broyden])

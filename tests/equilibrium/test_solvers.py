@@ -5,8 +5,9 @@ import math
 import pytest
 import torch
 
-from lignn.equilibrium import Status, solve
-from lignn.equilibrium.solvers import BY_NAME, Anderson, Broyden, Picard, Solver
+from lignn.equilibrium import Space, Status, solve
+from lignn.equilibrium.norms import Change, largest, relative, rms
+from lignn.equilibrium.solvers import BY_NAME, Anderson, Broyden, Picard, Solver, by_name
 from lignn.errors import ConfigError, ConvergenceError
 from tests.problems import chain_operator
 
@@ -146,10 +147,41 @@ def test_stall_is_seen_when_rounding_never_cancels():
 
 
 def test_norms_measure_what_they_say():
-    change, value = torch.tensor([3.0, 4.0]), torch.tensor([0.0, 10.0])
-    assert Picard(norm="rms").size(change, 5.0, value) == pytest.approx(5 / math.sqrt(2))
-    assert Picard(norm="max").size(change, 5.0, value) == 4
-    assert Picard(norm="relative").size(change, 5.0, value) == pytest.approx(0.5)
+    change = Change(torch.tensor([3.0, 4.0]), torch.tensor([0.0, 10.0]))
+    assert rms(change) == pytest.approx(5 / math.sqrt(2))
+    assert largest(change) == 4
+    assert relative(change) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(("name", "norm"), [("rms", rms), ("max", largest), ("relative", relative)])
+def test_a_norm_is_a_name_or_a_function(name, norm):
+    runs = [solve(lambda z: 0.7 * z + 1, torch.zeros(5), Anderson(norm=given)) for given in (name, norm)]
+    assert runs[0].residuals == runs[1].residuals
+    assert Anderson(norm=name) == Anderson(norm=name) != Anderson(norm=norm)
+    assert f"norm={name!r}" in repr(Anderson(norm=name))
+
+
+def test_a_norm_of_ones_own_decides_when_to_stop():
+    def last_entry(change):
+        return change.delta[-1].abs()
+
+    scale = torch.tensor([0.99, 0.5], dtype=torch.float64)
+    solution = solve(lambda z: scale * z, torch.ones(2, dtype=torch.float64), Picard(tol=0.01, norm=last_entry))
+    assert solution.residuals == tuple(0.5**k for k in range(1, 8))
+    assert [type(size) for size in solution.residuals] == [float] * 7
+
+
+def test_a_length_is_measured_once():
+    class Counting(Space):
+        calls = 0
+
+        def norm(self, x):
+            self.calls += 1
+            return super().norm(x)
+
+    space = Counting()
+    solution = solve(lambda z: 0.5 * z + 1, torch.zeros(3), Picard(norm="relative"), space=space)
+    assert space.calls == 2 * solution.steps  # of the change and of the value
 
 
 def test_empty_state():
@@ -160,6 +192,7 @@ def test_empty_state():
     ("settings", "message"),
     [
         ({"norm": "rsm"}, "did you mean 'rms'"),
+        ({"norm": 2}, "choose from max, relative, rms"),
         ({"tol": -1.0}, "must not be negative"),
         ({"tol": math.nan}, "must not be negative"),
         ({"tol": math.inf}, "must not be negative or infinite"),
@@ -181,3 +214,6 @@ def test_history_is_limited():
 def test_solvers_by_name():
     assert set(BY_NAME) == {"picard", "anderson", "broyden"}
     assert all(issubclass(kind, Solver) for kind in BY_NAME.values())
+    assert by_name("broyden") is Broyden
+    with pytest.raises(ConfigError, match="solver 'andersen' is unknown; did you mean 'anderson'"):
+        by_name("andersen")

@@ -123,10 +123,10 @@ class Watched:
     out: torch.Tensor = field(default=None)
     state: torch.Tensor = field(default=None)
 
-    def join(self, *arguments, **options):
-        out, solution = self.inner.join(*arguments, **options)
+    def attach(self, solution, maps, solver):
+        out = self.inner.attach(solution, maps, solver)
         self.out, self.state = out.detach(), solution.value
-        return out, solution
+        return out
 
 
 def own_label_reaches_own_prediction(make, fixed_state=False):

@@ -121,7 +121,7 @@ def test_correct_and_smooth_stands_behind_any_method():
         ("lignn", {"backbone": "jknt"}, "backbone 'jknt' is unknown: did you mean 'jknet'?"),
         ("lignn", {"backbone_options": {"hiden": 3}}, "backbone GCN has no option 'hiden'; did you mean 'hidden'?"),
         ("lignn", {"solver": "andersen"}, "solver 'andersen' is unknown; did you mean 'anderson'?"),
-        ("lignn", {"gradient": "exakt"}, "gradient 'exakt' is unknown; choose from paper, exact, last_step"),
+        ("lignn", {"gradient": "exakt"}, "gradient 'exakt' is unknown; did you mean 'exact'?"),
         ("lignn", {"jacobian": "diag"}, "jacobian 'diag' is unknown; choose from exact, diagonal"),
         ("eignn", {"route": "closd"}, "route 'closd' is unknown; did you mean 'closed'?"),
         ("ignn", {"backbone_options": {"hiddn": 3}}, "method 'ignn' has no option 'hiddn'; did you mean 'hidden'?"),

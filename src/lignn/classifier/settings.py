@@ -14,13 +14,12 @@ from torch import Generator, nn
 
 from lignn import backbones, methods, training
 from lignn.backbones.registry import BACKBONES
-from lignn.equilibrium import Gradient, Implicit, LastStep
-from lignn.equilibrium.solvers import BY_NAME, Solver
+from lignn.equilibrium import GRADIENTS, gradient_named
+from lignn.equilibrium.solvers import BY_NAME, Solver, by_name
 from lignn.errors import ConfigError, did_you_mean
 from lignn.methods import EIGNN, IGNN, LIGNN, Method
 
 DEFAULT_BACKBONE = "gcn"
-GRADIENTS = ("paper", "exact", "last_step")
 PRECISIONS = ("float32", "float64")
 
 TRAINING = ("lr", "weight_decay", "max_epochs", "patience")
@@ -214,17 +213,15 @@ class Settings:
         """LI-GNN with one absolute tolerance forward and a relative one backward."""
         values = self.values
         growth = 1.1 if values["mask_rate"] == "adaptive" else 1.0
-        kind = BY_NAME[values["solver"]]
+        kind = by_name(values["solver"])
         forward = kind(tol=values["tol"], max_steps=values["max_steps"])
         backward = kind(tol=_BACKWARD_TOL, max_steps=values["max_steps"], norm="relative", growth=growth)
-        form = values["gradient"]
-        gradient: Gradient = LastStep() if form == "last_step" else Implicit(form, backward)
         return LIGNN(
             backbone,
             values["mask_rate"],
             values["forward_mask"],
             forward,
-            gradient,
+            gradient_named(values["gradient"], backward),
             values["warm_start"],
             values["feature_mask"],
         )
@@ -240,7 +237,7 @@ class Settings:
 
     @staticmethod
     def _solver(given: dict[str, Any]) -> Solver:
-        return BY_NAME[given.pop("solver", "anderson")](**given)
+        return by_name(given.pop("solver", "anderson"))(**given)
 
     def network(self) -> dict[str, Any]:
         """Options of the network: the preset's only where it has them, those given whether it has them or not."""

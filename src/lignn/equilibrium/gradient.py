@@ -1,21 +1,22 @@
 """How an equilibrium is differentiated.
 
-Algorithm 1 *solves* one map (U, masked or not) and *tapes* another (T, the masked step whose output is supervised). A
-gradient strategy joins them: it gives `T(z*)`, `z* = U(z*)`, with a backward pass of its kind. With one map only
-(`taped=None`) it gives `z*` itself.
+Algorithm 1 *solves* one map U (masked or not) and *tapes* another map T (the masked step, whose output is supervised).
+The caller finds `z* = U(z*)`; a gradient strategy returns `T(z*)` with a backward pass. Without a taped map it returns
+`z*` itself.
 
-| strategy | backward | cost |
+| strategy | backward pass | cost |
 |---|---|---|
 | `LastStep` | through T alone | one product |
 | `Unrolled(k)` | through T and k steps of U before it | k tapes of memory |
-| `Implicit("paper")` | `g = T_zᵀ g + b`, then θ through T | adjoint solve, one tape |
-| `Implicit("exact")` | b through T, then `h = U_zᵀ h + T_zᵀ b`, θ through both | adjoint solve, two tapes |
+| `Implicit("paper")` | solve `g = T_zᵀ g + b`, then θ through T | adjoint solve, one tape |
+| `Implicit("exact")` | b through T, then solve `h = U_zᵀ h + T_zᵀ b`, θ through both | adjoint solve, two tapes |
 
-The paper's form is the gradient of the loss only where T and U are the same map.
+The paper's form is the gradient of the loss only if T and U are the same map.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
@@ -24,28 +25,41 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from lignn.equilibrium.solution import Solution
-from lignn.equilibrium.solve import Map, adjoint, solve
-from lignn.equilibrium.solvers import Picard, Solver
+from lignn.equilibrium.solve import Map, adjoint
+from lignn.equilibrium.solvers import Solver
+from lignn.equilibrium.space import WHOLE, Space
 from lignn.errors import ConfigError
+from lignn.options import named
+
+
+@dataclass(frozen=True)
+class Maps:
+    """The maps of Algorithm 1, and the space that they act on.
+
+    Attributes:
+        solved: U, the map whose equilibrium was solved for.
+        taped: T, the map whose output is supervised; None: the output is the equilibrium of U itself.
+        approximate: a map with the values of the one whose adjoint is solved, and an approximate Jacobian; None: the
+            adjoint is solved with the map's own Jacobian.
+        space: the reductions over the state, for the adjoint solve.
+    """
+
+    solved: Map
+    taped: Map | None = None
+    approximate: Map | None = None
+    space: Space = WHOLE
 
 
 class Gradient(Protocol):
-    """A strategy: the taped output at the equilibrium, and the account of the solve."""
+    """A strategy to differentiate an equilibrium."""
 
-    def join(
-        self,
-        solved: Map,
-        taped: Map | None,
-        z0: Tensor | Solution,
-        solver: Solver | None,
-        *,
-        throw: bool = True,
-        through: Map | None = None,
-    ) -> tuple[Tensor, Solution]:
-        """`taped(z)`, `z = solved(z)`, differentiable; `z` itself if `taped` is None.
+    def attach(self, solution: Solution, maps: Maps, solver: Solver) -> Tensor:
+        """Return `taped(z*)`, or `z*` if there is no taped map, with a backward pass.
 
-        `z0` is where to start, or the solution where it is known already. `through` has the values of the map whose
-        adjoint is solved and an approximate Jacobian to solve it with.
+        Args:
+            solution: the solved state z*, a constant; a backward solve is appended to its `adjoints`.
+            maps: the solved map and the taped one.
+            solver: the solver that found z*.
         """
         ...
 
@@ -56,27 +70,17 @@ class Unrolled:
 
     steps: int
 
-    def join(
-        self,
-        solved: Map,
-        taped: Map | None,
-        z0: Tensor | Solution,
-        solver: Solver | None,
-        *,
-        throw: bool = True,
-        through: Map | None = None,  # noqa: ARG002
-    ) -> tuple[Tensor, Solution]:
-        """Solve without gradients, then tape `steps` more steps."""
-        solution = z0 if isinstance(z0, Solution) else solve(solved, z0, solver, throw=throw)
+    def attach(self, solution: Solution, maps: Maps, solver: Solver) -> Tensor:  # noqa: ARG002
+        """Take `steps` more steps with gradients, then the taped one."""
         z = solution.value
         for _ in range(self.steps):
-            z = solved(z)
-        return (solved if taped is None else taped)(z), solution
+            z = maps.solved(z)
+        return (maps.solved if maps.taped is None else maps.taped)(z)
 
 
 @dataclass(frozen=True)
 class LastStep(Unrolled):
-    """Backward through the taped step alone, as Label Reuse does; the solved state is a constant."""
+    """Backward through the taped step alone, as in Label Reuse; the solved state is a constant."""
 
     steps: int = 0
 
@@ -86,9 +90,10 @@ class Implicit:
     """Backward through the equilibrium by the implicit function theorem, in constant memory.
 
     Attributes:
-        form: `exact`, or `paper` (see the table above).
-        solver: of the adjoint; None: the forward solver, stopped as soon as the adjoint expands. Its tolerance is then
-            relative: gradients of a mean are as small as 1/n, and an absolute one would end the solve at its start.
+        form: `exact` or `paper`, see the table of this module.
+        solver: solver of the adjoint. None: the forward solver with a relative tolerance, stopped when the adjoint
+            expands. The tolerance is relative since gradients of a mean are as small as 1/n: an absolute tolerance
+            would end the solve at its start.
     """
 
     form: Literal["exact", "paper"] = "exact"
@@ -98,50 +103,62 @@ class Implicit:
         if self.form not in ("exact", "paper"):
             raise ConfigError(f"the implicit gradient has the forms 'exact' and 'paper', not {self.form!r}")
 
-    def join(
-        self,
-        solved: Map,
-        taped: Map | None,
-        z0: Tensor | Solution,
-        solver: Solver | None,
-        *,
-        throw: bool = True,
-        through: Map | None = None,
-    ) -> tuple[Tensor, Solution]:
-        """Solve without gradients, tape one step, and hook the adjoint solve to its backward pass."""
-        solution = z0 if isinstance(z0, Solution) else solve(solved, z0, solver, throw=throw)
-        backward = self.solver or replace(solver or Picard(), norm="relative", growth=1.0)
-        if taped is not None and self.form == "paper" and through is None:
-            return _layer(taped, solution, backward), solution
-        # The loss itself goes through the taped map; only what it sends back into the loop is approximate.
-        z = _layer(through or solved, solution, backward, solution.value)
-        return (z if taped is None else taped(z)), solution
+    def attach(self, solution: Solution, maps: Maps, solver: Solver) -> Tensor:
+        """Tape one step, whose backward pass solves the adjoint equation."""
+        solver = self.solver or replace(solver, norm="relative", growth=1.0)
+        if maps.taped is not None and self.form == "paper" and maps.approximate is None:
+            return _attach_adjoint(maps.taped, solution, None, solver, maps.space)
+        # The loss is differentiated through the taped map itself; only the gradient of the state is approximate.
+        z = _attach_adjoint(maps.approximate or maps.solved, solution, solution.value, solver, maps.space)
+        return z if maps.taped is None else maps.taped(z)
 
 
-def _layer(fn: Map, solution: Solution, adjoint_solver: Solver, value: Tensor | None = None) -> Tensor:
-    """`fn(z*)` whose backward pass first solves `g = fn_zᵀ g + b` in state space; autograd then pays θ once.
+GRADIENTS: dict[str, Callable[[Solver | None], Gradient]] = {
+    "paper": lambda solver: Implicit("paper", solver),
+    "exact": lambda solver: Implicit("exact", solver),
+    "last_step": lambda _: LastStep(),
+}
+"""Gradients that can be asked for by name: functions of the adjoint's solver. Add your own."""
 
-    With `value` that is the output instead: where `z* = fn(z*)` the solved state itself, not one step further.
+
+def gradient_named(name: str, adjoint_solver: Solver | None = None) -> Gradient:
+    """Return the gradient strategy called `name`.
+
+    Args:
+        name: a key of `GRADIENTS`.
+        adjoint_solver: solver of the adjoint, if the strategy has one; None: its default.
+
+    Raises:
+        ConfigError: if the name is unknown; the message names the closest one.
+    """
+    return named("gradient", name, GRADIENTS)(adjoint_solver)
+
+
+def _attach_adjoint(fn: Map, solution: Solution, value: Tensor | None, solver: Solver, space: Space) -> Tensor:
+    """Return `value` (None: `fn(z*)`) with a backward pass that solves `g = fn_zᵀ g + b`, then differentiates `fn`.
+
+    The equation is solved in state space, so that autograd computes the gradient of the parameters only once.
     """
     if value is not None and not torch.is_grad_enabled():
         return value
     z = solution.value.detach().requires_grad_()
     out = fn(z)
+    value = out if value is None else value
     if not out.requires_grad:
-        return out if value is None else value
+        return value
 
     def solve_adjoint(b: Tensor) -> Tensor:
         def vjp(g: Tensor) -> Tensor:
             return torch.autograd.grad(out, z, g, retain_graph=True, materialize_grads=True)[0]
 
-        solution.adjoints.append(adjoint(vjp, b, adjoint_solver))
+        solution.adjoints.append(adjoint(vjp, b, solver, space=space))
         return solution.adjoints[-1].value
 
-    return _SolveAdjoint.apply(out, out if value is None else value, solve_adjoint)
+    return _SolveAdjoint.apply(out, value, solve_adjoint)
 
 
 class _SolveAdjoint(torch.autograd.Function):
-    """`value` forward; backward, the incoming gradient goes to `out` as the solution of the adjoint equation."""
+    """Return `value` forward; backward, pass the solution of the adjoint equation on to `out`."""
 
     @staticmethod
     def forward(ctx: Any, out: Tensor, value: Tensor, solve_adjoint: Map) -> Tensor:  # noqa: ARG004
@@ -152,30 +169,3 @@ class _SolveAdjoint(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, b: Tensor) -> tuple[Tensor, None, None]:
         return ctx.solve_adjoint(b), None, None
-
-
-def fixed_point(
-    fn: Map,
-    z0: Tensor | Solution,
-    solver: Solver | None = None,
-    *,
-    gradient: Gradient | None = None,
-    throw: bool = True,
-) -> Solution:
-    """The differentiable solution of `z = fn(z)`: an equilibrium layer.
-
-    `solution.value` carries gradients to every tensor that `fn` closes over. The backward solves are appended to
-    `solution.adjoints`.
-
-    Args:
-        fn: the map; it must return a new tensor on every call.
-        z0: where to start, or the solution where it is known already; no gradient flows to it.
-        solver: forward solver, default `Picard()`.
-        gradient: default `Implicit()`.
-        throw: raise `ConvergenceError` if the forward solve fails.
-    """
-    if isinstance(z0, Solution):
-        known = z0.require() if throw else z0
-        z0 = replace(known, value=known.value.detach(), adjoints=[])
-    value, solution = (gradient or Implicit()).join(fn, None, z0, solver, throw=throw)
-    return replace(solution, value=value)

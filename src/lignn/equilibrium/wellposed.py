@@ -1,7 +1,8 @@
-"""Is the equilibrium there, and is it the only one?
+"""Does the equilibrium exist, and is it unique?
 
-`K̂` of a solve is its `Solution.contraction`. Here: the conditions of Theorem 1 for one-hop backbones, and for any map
-the spectral radius of its Jacobian at the equilibrium, which must be below one for plain iteration to be drawn to it.
+`theorem1` checks the conditions of Theorem 1 for one-hop backbones. `spectral_radius` is for any map: plain iteration
+is attracted to an equilibrium if the spectral radius of the Jacobian there is below one. K̂, which every solve measures,
+is `Solution.contraction`.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigs
 from torch import Tensor
 
 from lignn.equilibrium.solve import Map
-from lignn.errors import ConfigError, InputError, did_you_mean
+from lignn.errors import InputError
+from lignn.options import named
 
 _LIPSCHITZ = {"softmax": 0.5, "sigmoid": 0.25}
 """Lipschitz constants of the activations in the 2-norm."""
 
 _DENSE = 64
-"""States this small get all their eigenvalues from the dense Jacobian."""
+"""Up to this many entries, all eigenvalues of the dense Jacobian are computed."""
 
 
 @dataclass(frozen=True)
@@ -33,45 +35,49 @@ class Bound:
 
     @property
     def holds(self) -> bool:
-        """Whether the map is guaranteed to contract."""
+        """Whether the condition guarantees a contraction."""
         return self.value < self.limit
 
 
 def theorem1(
     weight: Tensor, num_nodes: int, adjacency_norm: float = 1.0, activation: str = "softmax", mask_rate: float = 0.0
 ) -> list[Bound]:
-    """Theorem 1 for a one-hop backbone `σ(Ã Z W_z + …)`, in three readings.
+    """Return three versions of the condition in Theorem 1 for a one-hop backbone `σ(Ã Z W_z + …)`.
 
-    * as stated, `‖W_z‖_F² < 1/n`;
-    * as proved, `‖W_z‖_F < 1/n`;
-    * spectral, `‖W_z‖₂ ‖Ã‖₂ < 1/L` with the Lipschitz constant L of σ, ½ for softmax and ¼ for sigmoid, which is the
-        weakest condition.
+    * as stated: `‖W_z‖_F² < 1/n`;
+    * as proved: `‖W_z‖_F < 1/n`;
+    * spectral: `‖W_z‖₂ ‖Ã‖₂ < 1/L`, where L is the Lipschitz constant of σ, ½ for softmax and ¼ for sigmoid. This is
+        the weakest condition.
 
     Args:
         weight: `W_z`.
         num_nodes: n.
         adjacency_norm: `‖Ã‖₂`, at most 1 for the symmetric normalisation of an undirected graph.
-        activation: `softmax` or `sigmoid`.
-        mask_rate: β if the solved map is masked (forward mask on), whose inputs are scaled by `1/(1-β)`; 0 otherwise.
+        activation: σ, `softmax` or `sigmoid`.
+        mask_rate: β if the solved map is masked (forward mask), since its inputs are scaled by `1/(1-β)`; otherwise 0.
     """
-    if activation not in _LIPSCHITZ:
-        raise ConfigError(f"activation {activation!r} is unknown; {did_you_mean(activation, _LIPSCHITZ)}")
+    lipschitz = named("activation", activation, _LIPSCHITZ)
     scale = 1 / (1 - mask_rate)
-    frobenius = weight.norm().item() * scale
-    spectral = torch.linalg.matrix_norm(weight, 2).item() * scale
+    frobenius = float(weight.detach().norm()) * scale
+    spectral = float(torch.linalg.matrix_norm(weight.detach(), 2)) * scale
     return [
         Bound("as stated", frobenius**2, 1 / num_nodes),
         Bound("as proved", frobenius, 1 / num_nodes),
-        Bound("spectral", spectral * adjacency_norm, 1 / _LIPSCHITZ[activation]),
+        Bound("spectral", spectral * adjacency_norm, 1 / lipschitz),
     ]
 
 
 def spectral_radius(fn: Map, z: Tensor, tol: float = 1e-4) -> float:
-    """Largest absolute eigenvalue of the Jacobian of `fn` at `z`.
+    """Return the largest absolute eigenvalue of the Jacobian of `fn` at `z`.
 
-    By Arnoldi's method on vector-Jacobian products (the transpose has the same eigenvalues), which also finds complex
-    and ± pairs. Of a large map that is far from normal, such as one along a directed path, it may find too much:
-    eigenvalues of such a matrix move far with its rounding.
+    It is found by Arnoldi's method on vector-Jacobian products (the transpose has the same eigenvalues), which also
+    finds complex and ± pairs. The result may be too large for a large map that is far from normal, e.g. one along a
+    directed path: the eigenvalues of such a matrix are very sensitive to rounding.
+
+    Args:
+        fn: the map.
+        z: the state.
+        tol: relative tolerance of the eigenvalue.
     """
     at = z.detach().requires_grad_()
     with torch.enable_grad():
@@ -80,8 +86,9 @@ def spectral_radius(fn: Map, z: Tensor, tol: float = 1e-4) -> float:
         return 0.0
 
     def vjp(vector: np.ndarray) -> np.ndarray:
-        g = torch.as_tensor(vector, dtype=z.dtype).view_as(out)
-        return torch.autograd.grad(out, at, g, retain_graph=True, materialize_grads=True)[0].flatten().double().numpy()
+        g = torch.as_tensor(vector, dtype=z.dtype, device=z.device).view_as(out)
+        product = torch.autograd.grad(out, at, g, retain_graph=True, materialize_grads=True)[0]
+        return product.flatten().cpu().double().numpy()
 
     size = z.numel()
     if size <= _DENSE:

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from lignn.backbones import Dropout, frozen_dropout
 from lignn.backbones.layers import Linear, check_sizes, uniform
-from lignn.equilibrium import Implicit, Solution, fixed_point
+from lignn.equilibrium import Implicit, Solution, differentiable, solve
 from lignn.equilibrium.solvers import Picard, Solver
 from lignn.errors import ConfigError, InputError
 from lignn.methods.method import Method, Score
@@ -158,8 +158,9 @@ class IGNN(Representation):
         def step(z: Tensor) -> Tensor:
             return torch.addmm(offset, adj @ z, self.weight).relu_()
 
-        start = self.solved(problem) or torch.zeros_like(offset)
-        return fixed_point(step, start, self.solver, gradient=Implicit(solver=self.solver), throw=False)
+        known = self.solved(problem)
+        solution = known or solve(step, torch.zeros_like(offset), self.solver, throw=False)
+        return differentiable(step, solution, self.solver, Implicit(solver=self.solver))
 
 
 def project_columns(weight: Tensor, radius: float) -> Tensor:

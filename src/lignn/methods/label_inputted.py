@@ -9,7 +9,7 @@ import torch
 from torch import Generator, Tensor
 
 from lignn.backbones import frozen_dropout, solving
-from lignn.equilibrium import Gradient, Implicit, Map, Solution, Status, solve
+from lignn.equilibrium import Gradient, Implicit, Map, Maps, Solution, Status, solve
 from lignn.equilibrium.solvers import Solver
 from lignn.errors import ConfigError
 from lignn.labels import HiddenLabels, KnownLabels
@@ -172,21 +172,21 @@ class LabelInputted(Method):
             through = None
             if approximate is not None:
                 through = _uncounted(self.step, lambda state: approximate(masked(state)))
-            start = self._start(problem, solved)
-            out, self.solution = self.gradient.join(solved, taped, start, self.solver, throw=False, through=through)
+            self.solution = self._solution(problem, solved)
+            out = self.gradient.attach(self.solution, Maps(solved, taped, through), self.solver)
         self._trained = problem
         if self.warm_start:
             self._states["training"] = self.solution.value
         return self.step.loss(labels.known, out, labels.supervised)
 
-    def _start(self, problem: Problem, solved: Map) -> Tensor | Solution:
-        """Where the training solve starts, or its solution where that is known already."""
+    def _solution(self, problem: Problem, solved: Map) -> Solution:
+        """The training solve, or its solution where that is known already."""
         evaluation = self._evaluation
         if self._resumed or (self.reuse_evaluation and evaluation is not None and evaluation.problem is problem):
             return Solution(self._states["evaluation"], Status.BUDGET, 0, (), 0.0, 0.0)
         if evaluation is not None and evaluation.problem is problem and self._repeats(evaluation, solved):
             return replace(evaluation.solution, adjoints=[])
-        return self._first(problem, "training")
+        return solve(solved, self._first(problem, "training"), self.solver, throw=False)
 
     def _repeats(self, evaluation: _Evaluation, solved: Map) -> bool:
         """Whether the training solve is that of `evaluation`: same start, solver and map.

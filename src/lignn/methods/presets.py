@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from lignn.backbones import Backbone
-from lignn.equilibrium import Gradient, Implicit, LastStep
-from lignn.equilibrium.solvers import BY_NAME, Picard, Solver
-from lignn.errors import ConfigError, did_you_mean
+from lignn.equilibrium import Gradient, Implicit, LastStep, gradient_named
+from lignn.equilibrium.solvers import Picard, Solver, by_name
+from lignn.errors import ConfigError
 from lignn.labels import SoftmaxJacobian
 from lignn.methods.label_inputted import LabelInputted, LoopingState, MaskRate, ShareOfTraining
 from lignn.methods.steps import BackboneStep
@@ -105,7 +103,7 @@ class LIGNN(LabelInputted):
         forward_mask: bool = False,
         max_steps: int = 10,
         solver: str = "picard",
-        gradient: Literal["paper", "exact", "last_step"] = "paper",
+        gradient: str = "paper",
         warm_start: bool = False,
         feature_mask: float = 0.0,
         jacobian: SoftmaxJacobian = "exact",
@@ -117,15 +115,11 @@ class LIGNN(LabelInputted):
         rate the backward solve stops once it expands by more than 1.1. A forward one may expand while labels travel
         along a path (docs/reproduction.md); `forward_growth` stops it too. The paper's choices are the defaults.
         """
-        if solver not in BY_NAME:
-            raise ConfigError(f"solver {solver!r} is unknown; {did_you_mean(solver, BY_NAME)}")
-        if gradient not in ("paper", "exact", "last_step"):
-            raise ConfigError(f"gradient {gradient!r} is unknown; choose from paper, exact, last_step")
-        c = backbone.num_classes
-        forward = BY_NAME[solver](tol=1e-4 / c, max_steps=max_steps, growth=forward_growth)
+        c, kind = backbone.num_classes, by_name(solver)
+        forward = kind(tol=1e-4 / c, max_steps=max_steps, growth=forward_growth)
         growth = 1.1 if mask_rate == "adaptive" else None
-        backward = BY_NAME[solver](tol=1e-5 * (c - 1) / c**2, max_steps=max_steps, growth=growth)
-        strategy = LastStep() if gradient == "last_step" else Implicit(gradient, backward)
+        backward = kind(tol=1e-5 * (c - 1) / c**2, max_steps=max_steps, growth=growth)
+        strategy = gradient_named(gradient, backward)
         return cls(backbone, mask_rate, forward_mask, forward, strategy, warm_start, feature_mask, jacobian)
 
 
