@@ -19,6 +19,7 @@ ALL = [
     ("gat", {"heads": 2, "activation": "elu"}),
     ("gcn", {}),
     ("gcnii", {"num_layers": 3}),
+    ("gin", {}),
     ("gin", {"train_eps": True, "eps": 0.2}),
     ("jknet", {"num_layers": 3}),
     ("mlp", {}),
