@@ -1,10 +1,16 @@
 """What holds for every backbone."""
 
+import copy
+import inspect
+import pickle
+import pydoc
+
 import pytest
 import scipy.sparse as sp
 import torch
 
 from lignn import Graph, backbones
+from lignn.backbones.registry import BACKBONES
 from lignn.propagation import SparseMatrix
 from tests.backbones.conftest import CLASSES, FEATURES, NODES, make_graph, make_state
 
@@ -13,6 +19,7 @@ ALL = [
     ("gat", {"heads": 2, "activation": "elu"}),
     ("gcn", {}),
     ("gcnii", {"num_layers": 3}),
+    ("gin", {}),
     ("gin", {"train_eps": True, "eps": 0.2}),
     ("jknet", {"num_layers": 3}),
     ("mlp", {}),
@@ -113,3 +120,68 @@ def test_a_copy_computes_the_same(name, options, graph):
     copied = build(name, options).eval()
     copied.load_state_dict(backbone.state_dict())
     assert torch.equal(copied(graph.x, adj), out)
+
+
+REQUIRED = inspect.Parameter.empty
+SHARED = {"label_inputs": 0, "hidden": 64, "num_layers": 2, "dropout": 0.0}
+OWN = {
+    "gat": {"heads": 8, "activation": "relu"},
+    "gcn": {},
+    "gcnii": {"alpha": 0.1, "theta": 0.5},
+    "gin": {"eps": 0.0, "train_eps": False},
+    "jknet": {},
+    "mlp": {"num_layers": 3, "batch_norm": True},
+    "sage": {},
+    "sgc": {"num_layers": 3, "hops": 2, "head": "linear", "batch_norm": True},
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_the_signature_tells_every_option(name):
+    parameters = inspect.signature(BACKBONES[name]).parameters
+    expected = {"num_features": REQUIRED, "num_classes": REQUIRED, **SHARED, **OWN[name], "generator": None}
+    assert [(key, value.default) for key, value in parameters.items()] == list(expected.items())
+    for key, default in expected.items():
+        if isinstance(default, int | float):  # what `check_options` checks
+            assert parameters[key].annotation == type(default).__name__
+    text = pydoc.render_doc(BACKBONES[name])
+    assert all(f"{key}: " in text for key in expected)
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_an_unknown_argument_is_refused(name):
+    with pytest.raises(TypeError, match=r"__init__\(\) got an unexpected keyword argument 'hiden'"):
+        BACKBONES[name](9, 3, hiden=8)
+
+
+@every_backbone
+def test_copies_and_pickles_compute_the_same(name, options, graph):
+    backbone = build(name, options).eval()
+    adj = backbone.adjacency(graph, torch.float64)
+    out = backbone(graph.x, adj)
+    for other in (copy.deepcopy(backbone), pickle.loads(pickle.dumps(backbone))):
+        assert torch.equal(other(graph.x, adj), out)
+
+
+@pytest.mark.parametrize(("name", "options"), [("gcn", {"num_layers": 1}), ("sgc", {"hops": 1})])
+def test_label_weight_is_that_of_one_linear_hop(name, options, graph, state):
+    backbone = build(name, options)
+    adj = backbone.adjacency(graph, torch.float64)
+    features, weight = backbone.features(graph.x, adj), backbone.label_weight
+    assert weight.shape == (CLASSES, CLASSES)
+    assert not weight.requires_grad
+    change = backbone.step(features, state, adj) - backbone.step(features, None, adj)
+    torch.testing.assert_close(change, adj.to_dense() @ state @ weight.T)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [*ALL, ("sgc", {"hops": 1, "head": "mlp"}), *((name, {"num_layers": 1}) for name in OWN if name != "gcn")],
+    ids=str,
+)
+def test_other_networks_have_no_label_weight(name, options):
+    assert build(name, options).label_weight is None
+
+
+def test_an_mlp_head_of_one_layer_is_linear():
+    assert build("sgc", {"hops": 1, "head": "mlp", "num_layers": 1}).label_weight.shape == (CLASSES, CLASSES)

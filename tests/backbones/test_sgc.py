@@ -55,9 +55,9 @@ def test_kept_features_follow_a_change_of_features_or_graph(graph):
     before = backbone(x, adj)
     x.mul_(2)
     doubled = backbone(x, adj)
-    torch.testing.assert_close(doubled - backbone.first_bias, 2 * (before - backbone.first_bias))
+    torch.testing.assert_close(doubled - backbone.linear_bias, 2 * (before - backbone.linear_bias))
     other = adj.lazy(0.0)
-    torch.testing.assert_close(backbone(x, other), x @ backbone.head.first.weight.T + backbone.first_bias)
+    torch.testing.assert_close(backbone(x, other), x @ backbone.head.first.weight.T + backbone.linear_bias)
     torch.testing.assert_close(backbone(x, adj), doubled)
 
 
@@ -66,7 +66,7 @@ def test_other_features_on_the_same_graph_do_not_displace_the_kept_ones(graph):
     adj = backbone.adjacency(graph, torch.float64)
     out = backbone(graph.x, adj)
     masked = graph.x * 0.5
-    torch.testing.assert_close(backbone(masked, adj) - backbone.first_bias, 0.5 * (out - backbone.first_bias))
+    torch.testing.assert_close(backbone(masked, adj) - backbone.linear_bias, 0.5 * (out - backbone.linear_bias))
     assert backbone._propagated_once(masked, adj) is None
     kept = backbone._propagated_once(graph.x, adj)
     assert backbone._propagated_once(graph.x, adj) is kept

@@ -1,4 +1,4 @@
-"""Networks that take labels beside features: one a file, and the adapter for any other."""
+"""Networks that take labels beside features, one per file, and an adapter for any other PyTorch module."""
 
 from lignn.backbones.adapter import Adapter
 from lignn.backbones.backbone import Backbone

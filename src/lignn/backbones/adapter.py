@@ -1,4 +1,4 @@
-"""Any PyTorch module as a backbone, by concatenation."""
+"""Adapter that makes any PyTorch module a backbone, by concatenating its inputs."""
 
 from __future__ import annotations
 
@@ -18,24 +18,23 @@ GraphArgument = Literal["edge_index", "adj_t", "none"]
 
 
 class Adapter(Backbone, Seeded):
-    """A foreign module on `[S | X]`: any model of `torch_geometric.nn.models`, or anything that is called alike.
+    """PyTorch module on `[S | X]`: any model of `torch_geometric.nn.models`, or one with the same kind of `forward`.
 
-    The module gets the plain graph (no self-loops added, nothing normalised): repeated edges are merged and their
-    weights, or their number, are passed as `edge_weight` if `forward` has an argument of that name. Sparse features
-    are made dense, n×d numbers.
+    The module gets the graph without added self-loops and without normalisation. Repeated edges are merged; their
+    summed weights (or their number) are passed as `edge_weight` if `forward` has an argument of that name. Sparse
+    features are converted to a dense n×d tensor.
 
     Dropout inside the module draws from PyTorch's global random state. Within `frozen_dropout` each call starts from
-    the same seed on a fork of that state, so that the masks are the same and the caller's random numbers are left
-    alone.
+    the same seed, so the masks stay the same, and the global random state is restored after the call.
 
     Args:
-        module: called with inputs of width label_inputs + num_features; gives logits n×c.
-        num_features: width of X.
-        num_classes: c.
-        label_inputs: width of the label state S.
-        graph: what the module's second argument is: 2×E `edge_index`, a `torch.sparse` CSR matrix `adj_t` (target ×
-            source), or none. By default read off the signature of its `forward`: `adj_t` if so named, none if there is
-            no second argument.
+        module: network that maps inputs of width label_inputs + num_features to logits n×c.
+        num_features: width of X; 0 for a graph without features.
+        num_classes: number of classes, c.
+        label_inputs: width of the label state S; 0 for a network without label input.
+        graph: form in which the module takes the graph as its second argument: "edge_index" (2×E), "adj_t" (a
+            `torch.sparse` CSR matrix, target × source), or "none". By default it is read from the signature of
+            `forward`: "adj_t" if the argument has that name, "none" if there is no second argument, else "edge_index".
     """
 
     normalization: ClassVar[Normalization] = "none"
@@ -59,13 +58,13 @@ class Adapter(Backbone, Seeded):
         self._takes_weight = graph == "edge_index" and "edge_weight" in parameters
 
     def features(self, x: Features, adj: Adjacency) -> Tensor:
-        """X, dense."""
+        """Return X as a dense tensor."""
         if x is None:
             return adj.values.new_zeros(adj.shape[0], 0)
         return x.to_dense() if isinstance(x, SparseMatrix) else x
 
     def step(self, features: Tensor, state: Tensor | None, adj: Adjacency) -> Tensor:
-        """The module's logits on `[S | X]`."""
+        """Compute the module's logits on `[S | X]`."""
         if state is None:
             state = features.new_zeros(features.shape[0], self.label_inputs)
         inputs = torch.cat([state, features], 1) if self.label_inputs else features

@@ -1,12 +1,13 @@
-"""What every backbone is: a part that reads the features, once a solve, and a step that reads the labels."""
+"""The interface of every backbone, and the base class of those whose first layer is linear."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import InitVar, dataclass, field
 from typing import ClassVar, TypeAlias
 
 import torch
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
 from lignn.errors import ConfigError
 from lignn.graph import Graph
@@ -17,14 +18,15 @@ Features: TypeAlias = Tensor | SparseMatrix | None
 
 
 class Backbone(nn.Module, ABC):
-    """A network f_θ(A, [S | X]) that gives logits (n×c); S is the label state, X the features.
+    """Network `f_θ(A, [S | X])` that computes logits (n×c) from a label state S and features X.
 
-    A solve calls it many times with the same X and ever new S: `features` is computed once, then `step` for each S.
+    A solver evaluates the network many times with the same X and a new S each time. The network is therefore split in
+    two: `features` is computed once per solve, `step` once per S.
 
     Args:
-        num_features: width of X, 0 for graphs without features.
-        num_classes: c.
-        label_inputs: width of S, 0 for a network without label input.
+        num_features: width of X; 0 for a graph without features.
+        num_classes: number of classes, c.
+        label_inputs: width of S; 0 for a network without label input.
     """
 
     normalization: ClassVar[Normalization] = "symmetric"
@@ -36,61 +38,96 @@ class Backbone(nn.Module, ABC):
         self.num_classes = num_classes
         self.label_inputs = label_inputs
 
+    @property
+    def label_weight(self) -> Tensor | None:
+        """`W_z` (c×label_inputs, detached) if the logits are `Ã S W_zᵀ` plus terms without S; None for all others."""
+        return None
+
     def adjacency(self, graph: Graph, dtype: torch.dtype = torch.float32) -> Adjacency:
-        """The operator that this network propagates with."""
+        """Return the operator that this network propagates with."""
         return Adjacency.normalized(graph, self.normalization, self.self_loops, dtype)
 
     @abstractmethod
     def features(self, x: Features, adj: Adjacency) -> Tensor:
-        """All that does not depend on the labels; None stands for a graph without features."""
+        """Compute everything that does not depend on S; `x` is None for a graph without features."""
 
     @abstractmethod
     def step(self, features: Tensor, state: Tensor | None, adj: Adjacency) -> Tensor:
-        """Logits for a label state (n×label_inputs), given `features`; None stands for a state of zeros."""
+        """Compute logits from the result of `features` and a state S (n×label_inputs); None means a state of zeros."""
 
     def forward(self, x: Features, adj: Adjacency) -> Tensor:
-        """The network as an ordinary GNN, without labels."""
+        """Compute logits without labels, as an ordinary GNN does."""
         return self.step(self.features(x, adj), None, adj)
 
 
+@dataclass(eq=False, repr=False)
 class LinearFirst(Backbone):
-    """A backbone whose first layer is linear: the share of X in it is computed once, a step adds that of S.
+    """Backbone whose first layer is linear, and the arguments that all such backbones share.
 
-    `[S | X]` is never built. The first weight is one parameter over the width of both, the columns of S before those
-    of X, so that it is drawn as, and can be copied to and from, a network on the concatenated input.
+    The product of X with the first weight is computed once per solve, and a step adds that of S: `[S | X]` is never
+    built. The first weight is one parameter with the columns of S before those of X, so it can be exchanged with a
+    network on the concatenated input.
+
+    A subclass adds an option by declaring it as a field (and is then a dataclass too), and creates its layers in
+    `__post_init__`.
+
+    Args:
+        num_features: width of X; 0 for a graph without features.
+        num_classes: number of classes, c.
+        label_inputs: width of the label state S; 0 for a network without label input.
+        hidden: width of the hidden layers.
+        num_layers: number of layers.
+        dropout: probability that an entry of a hidden layer is set to zero; the input is left as it is.
+        generator: random numbers for the initial weights; None uses PyTorch's global random state.
     """
 
-    def features(self, x: Features, adj: Adjacency) -> Tensor:
-        """The share of X in the first layer, with the bias where that is added before anything that is not linear."""
-        x = adj.values.new_zeros(adj.shape[0], 0) if x is None else x
-        share = self.linear(x, adj, slice(self.label_inputs, None))
-        return share if self.first_bias is None else share.add_(self.first_bias)
+    num_features: int
+    num_classes: int
+    label_inputs: int = 0
+    hidden: int = 64
+    num_layers: int = 2
+    dropout: float = 0.0
+    generator: InitVar[Generator | None] = field(default=None, kw_only=True)
 
-    def step(self, features: Tensor, state: Tensor | None, adj: Adjacency) -> Tensor:
-        """The share of S added, and all that follows."""
-        if state is None:
-            return self.rest(features.clone(), adj)
-        return self.rest(self.linear(state, adj, slice(0, self.label_inputs)).add_(features), adj)
-
-    def forward(self, x: Features, adj: Adjacency) -> Tensor:
-        """The network as an ordinary GNN: features that nobody else holds need no copy."""
-        return self.rest(self.features(x, adj), adj)
+    def __post_init__(self, generator: Generator | None) -> None:
+        super().__init__(self.num_features, self.num_classes, self.label_inputs)
 
     @property
-    def first_bias(self) -> Tensor | None:
-        """The bias that `features` adds."""
-        return None
+    def input_width(self) -> int:
+        """Width of `[S | X]`."""
+        return self.label_inputs + self.num_features
+
+    def features(self, x: Features, adj: Adjacency) -> Tensor:
+        """Compute the first layer's product with X, plus its bias."""
+        x = adj.values.new_zeros(adj.shape[0], 0) if x is None else x
+        product = self.linear(x, adj, slice(self.label_inputs, None))
+        return product if self.linear_bias is None else product.add_(self.linear_bias)
+
+    def step(self, features: Tensor, state: Tensor | None, adj: Adjacency) -> Tensor:
+        """Add the first layer's product with S and apply the other layers."""
+        if state is None:
+            return self.after_linear(features.clone(), adj)
+        return self.after_linear(self.linear(state, adj, slice(0, self.label_inputs)).add_(features), adj)
+
+    def forward(self, x: Features, adj: Adjacency) -> Tensor:
+        """Compute logits without labels; unlike in `step`, the features need not be copied."""
+        return self.after_linear(self.features(x, adj), adj)
+
+    @property
+    @abstractmethod
+    def linear_bias(self) -> Tensor | None:
+        """Bias that is added to the first layer's product; None if the layer has none."""
 
     @abstractmethod
     def linear(self, x: Tensor | SparseMatrix, adj: Adjacency, columns: slice) -> Tensor:
-        """The first layer's linear map of `x`, which stands in these columns of its input, as a new tensor."""
+        """Multiply `x` with these columns of the first layer's weight; the result is a new tensor."""
 
     @abstractmethod
-    def rest(self, hidden: Tensor, adj: Adjacency) -> Tensor:
-        """Logits from the first layer's sum, which may be overwritten."""
+    def after_linear(self, hidden: Tensor, adj: Adjacency) -> Tensor:
+        """Compute logits from the first layer's sum, which may be overwritten."""
 
 
 def check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
-    """Refuse a value that is not among the choices of an option."""
+    """Raise `ConfigError` if the value of an option is not one of its choices."""
     if value not in choices:
         raise ConfigError(f"{option}: {value!r} is unknown, choose from {', '.join(choices)}")

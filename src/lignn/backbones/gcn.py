@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from typing import cast
 
 import torch
 from torch import Generator, Tensor, nn
 
-from lignn.backbones.convolution import Convolution, Convolutional
-from lignn.backbones.layers import EVERY, Linear, layer_widths
+from lignn.backbones.convolution import Convolution, ConvolutionStack
+from lignn.backbones.layers import ALL_COLUMNS, Linear
 from lignn.propagation import Adjacency, SparseMatrix
 
 
@@ -21,41 +21,32 @@ class GCNConv(Convolution):
         self.bias = nn.Parameter(torch.zeros(out))
 
     @property
-    def offset(self) -> Tensor:
-        """The bias."""
+    def linear_bias(self) -> Tensor:
+        """The bias b."""
         return self.bias
 
-    def linear(self, x: Tensor | SparseMatrix, adj: Adjacency, columns: slice = EVERY) -> Tensor:
-        """`Ã x Wᵀ`."""
+    def linear(self, x: Tensor | SparseMatrix, adj: Adjacency, columns: slice = ALL_COLUMNS) -> Tensor:
+        """Compute `Ã x Wᵀ`."""
         return self.lin.propagated(x, adj, columns)
 
 
-class GCN(Convolutional):
-    """`H_{l+1} = ReLU(Ã H_l W_lᵀ + b_l)`, `H_0 = [S | X]`, the last layer without ReLU.
+class GCN(ConvolutionStack):
+    """`H_{l+1} = ReLU(Ã H_l W_lᵀ + b_l)`, `H_0 = [S | X]`, the last layer without ReLU; `Ã = D^-1/2 (A+I) D^-1/2`.
 
-    Kipf and Welling, "Semi-supervised classification with graph convolutional networks", ICLR 2017, eq. 2; `Ã = D^-1/2
-    (A+I) D^-1/2`. Equal to PyG's `GCN` on `[S | X]`, with the same names of weights.
+    Kipf and Welling, "Semi-supervised classification with graph convolutional networks", ICLR 2017, eq. 2. Equal to
+    PyG's `GCN` on `[S | X]`, with the same names of weights.
 
-    Args:
-        num_features: width of X.
-        num_classes: c.
-        label_inputs: width of the label state S.
-        hidden: width of the hidden layers.
-        num_layers: number of convolutions.
-        dropout: probability, behind each ReLU; none on the input.
-        generator: draws the weights.
+    The arguments num_features, num_classes, label_inputs, hidden, num_layers, dropout and generator are those of
+    `LinearFirst`.
     """
 
-    def __init__(
-        self,
-        num_features: int,
-        num_classes: int,
-        label_inputs: int = 0,
-        hidden: int = 64,
-        num_layers: int = 2,
-        dropout: float = 0.0,
-        generator: Generator | None = None,
-    ) -> None:
-        widths = layer_widths(label_inputs + num_features, hidden, num_layers, num_classes)
-        convs = (GCNConv(width, out, generator) for width, out in pairwise(widths))
-        super().__init__(num_features, num_classes, label_inputs, dropout, convs)
+    def convolution(self, width: int, out: int, generator: Generator | None) -> GCNConv:
+        """Create a convolution from `width` to `out` channels."""
+        return GCNConv(width, out, generator)
+
+    @property
+    def label_weight(self) -> Tensor | None:
+        """`W_z`, the label columns of W, if there is only one layer."""
+        if len(self.convs) > 1:
+            return None
+        return cast(GCNConv, self.first).lin.weight[:, : self.label_inputs].detach()

@@ -1,4 +1,4 @@
-"""Layers that several backbones share; weights are out×in and named as in PyG."""
+"""Layers that several backbones share; weights are out×in and have the names they have in PyG."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from lignn.backbones.dropout import Dropout
 from lignn.errors import ConfigError
 from lignn.propagation import Adjacency, SparseMatrix
 
-EVERY = slice(None)
+ALL_COLUMNS = slice(None)
 
 
 class Linear(nn.Module):
-    """`x Wᵀ + b`, drawn from an explicit generator.
+    """`x Wᵀ + b` with initial weights drawn from a generator.
 
-    The draw is that of `torch.nn.Linear`, uniform in ±1/√in, or Glorot's, uniform in ±√(6/(in + out)).
+    The weights are uniform in ±1/√in, as those of `torch.nn.Linear`, or in ±√(6/(in + out)), after Glorot.
     """
 
     def __init__(
@@ -32,31 +32,31 @@ class Linear(nn.Module):
         self.bias = uniform((out,), bound, generator) if bias else None
 
     def forward(self, x: Tensor) -> Tensor:
-        """`x Wᵀ + b`."""
+        """Compute `x Wᵀ + b`."""
         return nn.functional.linear(x, self.weight, self.bias)
 
-    def share(self, x: Tensor | SparseMatrix, columns: slice = EVERY) -> Tensor:
-        """`x Wᵀ` of some columns of the input, without bias."""
+    def product(self, x: Tensor | SparseMatrix, columns: slice = ALL_COLUMNS) -> Tensor:
+        """Compute `x Wᵀ` with these columns of W, without the bias."""
         return x @ self.weight[:, columns].T
 
-    def propagated(self, x: Tensor | SparseMatrix, adj: Adjacency, columns: slice = EVERY) -> Tensor:
-        """`A x Wᵀ` of some columns of the input, without bias."""
-        if self.widens(x):
-            return self.share(adj @ x, columns)
-        return adj @ self.share(x, columns)
+    def propagated(self, x: Tensor | SparseMatrix, adj: Adjacency, columns: slice = ALL_COLUMNS) -> Tensor:
+        """Compute `A x Wᵀ` with these columns of W, without the bias."""
+        if self.propagates_first(x):
+            return self.product(adj @ x, columns)
+        return adj @ self.product(x, columns)
 
-    def widens(self, x: Tensor | SparseMatrix) -> TypeGuard[Tensor]:
-        """Whether x is best propagated before the map: dense (sparse ones fill up) and narrower than the output."""
+    def propagates_first(self, x: Tensor | SparseMatrix) -> TypeGuard[Tensor]:
+        """Return whether `(A x) Wᵀ` is cheaper than `A (x Wᵀ)`: if x is dense and narrower than the output."""
         return isinstance(x, Tensor) and x.shape[1] < self.weight.shape[0]
 
     def extra_repr(self) -> str:
-        """Shown in the module's repr."""
+        """Return the sizes, which the module's repr shows."""
         out, width = self.weight.shape
         return f"{width}, {out}, bias={self.bias is not None}"
 
 
 class DenseLayers(nn.Module):
-    """Linear maps with batch normalisation (if wanted), ReLU and dropout between them, in this order."""
+    """Linear maps with optional batch normalisation, ReLU and dropout between them, in this order."""
 
     def __init__(
         self, widths: Sequence[int], dropout: float, batch_norm: bool, generator: Generator | None = None
@@ -72,20 +72,20 @@ class DenseLayers(nn.Module):
         """The first linear map."""
         return cast(Linear, self.lins[0])
 
-    def rest(self, hidden: Tensor) -> Tensor:
-        """All that follows the first linear map."""
+    def after_first(self, hidden: Tensor) -> Tensor:
+        """Apply everything that follows the first linear map."""
         for lin, norm, dropout in zip(self.lins[1:], self.norms, self.dropouts, strict=True):
             hidden = lin(dropout(norm(hidden).relu()))
         return hidden
 
 
 def uniform(shape: tuple[int, ...], bound: float, generator: Generator | None) -> nn.Parameter:
-    """A parameter drawn uniformly from ±bound."""
+    """Return a parameter drawn uniformly from ±bound."""
     return nn.Parameter(torch.empty(shape).uniform_(-bound, bound, generator=generator))
 
 
 def check_sizes(hidden: int, num_layers: int = 1) -> None:
-    """Refuse networks without layers, and layers without width."""
+    """Raise `ConfigError` if a network would have no layers, or layers of no width."""
     if num_layers < 1:
         raise ConfigError(f"num_layers: a network has at least 1 layer, not {num_layers}")
     if hidden < 1:
@@ -93,6 +93,6 @@ def check_sizes(hidden: int, num_layers: int = 1) -> None:
 
 
 def layer_widths(inputs: int, hidden: int, num_layers: int, outputs: int) -> list[int]:
-    """Widths before, between and behind this many layers."""
+    """Return the widths of the input, of all hidden layers and of the output."""
     check_sizes(hidden, num_layers)
     return [inputs, *[hidden] * (num_layers - 1), outputs]

@@ -1,6 +1,8 @@
-"""Multi-layer perceptron: the backbone that does not look at the graph."""
+"""Multi-layer perceptron, the backbone that ignores the graph."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from torch import Generator, Tensor
 
@@ -9,44 +11,34 @@ from lignn.backbones.layers import DenseLayers, layer_widths
 from lignn.propagation import Adjacency, SparseMatrix
 
 
+@dataclass(eq=False, repr=False)
 class MLP(LinearFirst):
-    """`H_{l+1} = ReLU(BN(H_l W_lᵀ + b_l))`, `H_0 = [S | X]`, the last layer plain.
+    """`H_{l+1} = ReLU(BN(H_l W_lᵀ + b_l))`, `H_0 = [S | X]`, the last layer without BN and ReLU.
+
+    The arguments num_features, num_classes, label_inputs, hidden, num_layers, dropout and generator are those of
+    `LinearFirst`.
 
     Args:
-        num_features: width of X.
-        num_classes: c.
-        label_inputs: width of the label state S.
-        hidden: width of the hidden layers.
-        num_layers: number of linear maps.
-        dropout: probability, behind each ReLU; none on the input.
-        batch_norm: batch normalisation before each ReLU, as in the paper's runs.
-        generator: draws the weights.
+        batch_norm: whether batch normalisation (BN) is applied before each ReLU, as in the paper's runs.
     """
 
-    def __init__(
-        self,
-        num_features: int,
-        num_classes: int,
-        label_inputs: int = 0,
-        hidden: int = 64,
-        num_layers: int = 3,
-        dropout: float = 0.0,
-        batch_norm: bool = True,
-        generator: Generator | None = None,
-    ) -> None:
-        super().__init__(num_features, num_classes, label_inputs)
-        widths = layer_widths(label_inputs + num_features, hidden, num_layers, num_classes)
-        self.layers = DenseLayers(widths, dropout, batch_norm, generator)
+    num_layers: int = 3
+    batch_norm: bool = True
+
+    def __post_init__(self, generator: Generator | None) -> None:
+        super().__post_init__(generator)
+        widths = layer_widths(self.input_width, self.hidden, self.num_layers, self.num_classes)
+        self.layers = DenseLayers(widths, self.dropout, self.batch_norm, generator)
 
     @property
-    def first_bias(self) -> Tensor | None:
+    def linear_bias(self) -> Tensor | None:
         """The bias b_0."""
         return self.layers.first.bias
 
     def linear(self, x: Tensor | SparseMatrix, adj: Adjacency, columns: slice) -> Tensor:  # noqa: ARG002
-        """`x W_0ᵀ`."""
-        return self.layers.first.share(x, columns)
+        """Compute `x W_0ᵀ`."""
+        return self.layers.first.product(x, columns)
 
-    def rest(self, hidden: Tensor, adj: Adjacency) -> Tensor:  # noqa: ARG002
-        """All other layers."""
-        return self.layers.rest(hidden)
+    def after_linear(self, hidden: Tensor, adj: Adjacency) -> Tensor:  # noqa: ARG002
+        """Apply all other layers."""
+        return self.layers.after_first(hidden)

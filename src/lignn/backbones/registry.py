@@ -1,4 +1,4 @@
-"""Backbones by name, class, factory or instance."""
+"""Creation of a backbone from its name, a class, a factory or an instance."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SIZES = {"num_features", "num_classes", "label_inputs", "generator"}
 
 
 def names() -> list[str]:
-    """Names of all backbones."""
+    """Return the names of all backbones."""
     return sorted(BACKBONES)
 
 
@@ -51,23 +51,23 @@ def resolve(
     generator: Generator | None = None,
     **options: Any,
 ) -> Backbone:
-    """A backbone for a problem of this size.
+    """Return a backbone for a problem of this size.
 
     Args:
-        spec: one of `names()`; a `Backbone` class, or a factory that takes its arguments; any other factory or class
-            of modules, called with `in_channels` (state and features together), `out_channels` and the options, as
-            PyG's models are; or an instance, which is taken as it is.
-        num_features: width of X.
-        num_classes: c.
-        label_inputs: width of the label state S.
-        generator: draws the weights.
-        options: the network's own settings. `hidden` is passed as `hidden_channels` to a factory that has an argument
-            of this name.
+        spec: one of `names()`; a `Backbone` class, or a factory with the same arguments; a class or factory of any
+            other modules, which is called with `in_channels` (label_inputs + num_features), `out_channels` and the
+            options, as PyG's models are; or an instance, which is returned as it is or in an `Adapter`.
+        num_features: width of X; 0 for a graph without features.
+        num_classes: number of classes, c.
+        label_inputs: width of the label state S; 0 for a network without label input.
+        generator: random numbers for the initial weights; None uses PyTorch's global random state.
+        options: further arguments of the network. `hidden` is passed as `hidden_channels` to a factory that has an
+            argument of that name.
     """
     if isinstance(spec, nn.Module):
         if options:
             raise ConfigError(f"backbone: {type(spec).__name__} is built already and cannot take {', '.join(options)}")
-        return _check_sizes(spec, num_features, num_classes, label_inputs)
+        return _from_instance(spec, num_features, num_classes, label_inputs)
     factory: Callable[..., Any] = _by_name(spec) if isinstance(spec, str) else spec
     parameters = inspect.signature(factory).parameters
     what = f"backbone {getattr(factory, '__name__', type(factory).__name__)}"
@@ -90,7 +90,7 @@ def _by_name(name: str) -> type[Backbone]:
     return BACKBONES[name]
 
 
-def _check_sizes(module: nn.Module, num_features: int, num_classes: int, label_inputs: int) -> Backbone:
+def _from_instance(module: nn.Module, num_features: int, num_classes: int, label_inputs: int) -> Backbone:
     if not isinstance(module, Backbone):
         return Adapter(module, num_features, num_classes, label_inputs)
     has = (module.num_features, module.num_classes, module.label_inputs)
@@ -103,7 +103,7 @@ def _check_sizes(module: nn.Module, num_features: int, num_classes: int, label_i
 
 
 def _foreign_options(parameters: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Options under PyG's names, with the defaults of this package for those that PyG requires."""
+    """Return the options under PyG's names, with this package's defaults for those that PyG requires."""
     options = dict(options)
     if "hidden_channels" in parameters:
         options["hidden_channels"] = options.pop("hidden", options.get("hidden_channels", 64))

@@ -15,27 +15,24 @@ from lignn.propagation import Adjacency, Kept, SparseMatrix
 
 
 class SGC(LinearFirst):
-    """`Ã^K [S | X]` into one linear map (the paper's text), or into an MLP (the authors' runs).
+    """`head(Ã^K [S | X])`, where the head is one linear map (as in the paper's text) or an MLP (as in its runs).
 
-    Wu et al., "Simplifying graph convolutional networks", ICML 2019, eq. 8. The linear head equals PyG's `SGConv` on
-    `[S | X]`.
+    Wu et al., "Simplifying graph convolutional networks", ICML 2019, eq. 8. With the linear head equal to PyG's
+    `SGConv` on `[S | X]`.
 
-    Dense features are propagated once for all: `Ã^K X` does not depend on the weights and is kept as long as X and Ã
-    live. Sparse ones would fill up, so their product with the first weight is propagated instead.
+    `Ã^K X` does not depend on the weights. For dense features it is computed once and kept as long as X and Ã live.
+    Sparse features would become dense; their product with the first weight is propagated instead.
+
+    The arguments num_features, num_classes, label_inputs, hidden, num_layers, dropout and generator are those of
+    `LinearFirst`; hidden, num_layers and dropout apply to the MLP only.
 
     Args:
-        num_features: width of X.
-        num_classes: c.
-        label_inputs: width of the label state S.
-        hidden: width of the MLP's hidden layers.
-        num_layers: number of the MLP's linear maps.
-        dropout: probability, behind each of the MLP's ReLUs.
         hops: number of propagations, K.
         head: "linear" or "mlp".
-        batch_norm: batch normalisation in the MLP.
-        generator: draws the weights.
+        batch_norm: whether the MLP has batch normalisation.
     """
 
+    # Written out, since the option `head` cannot be a field: its default would hide the layers of the same name.
     def __init__(
         self,
         num_features: int,
@@ -47,39 +44,47 @@ class SGC(LinearFirst):
         hops: int = 2,
         head: Literal["linear", "mlp"] = "linear",
         batch_norm: bool = True,
+        *,
         generator: Generator | None = None,
     ) -> None:
-        super().__init__(num_features, num_classes, label_inputs)
+        super().__init__(num_features, num_classes, label_inputs, hidden, num_layers, dropout, generator=generator)
         check_choice("head", head, ("linear", "mlp"))
         if hops < 0:
             raise ConfigError(f"hops: a number of at least 0 is needed, got {hops}")
-        widths = layer_widths(label_inputs + num_features, hidden, num_layers if head == "mlp" else 1, num_classes)
+        widths = layer_widths(self.input_width, hidden, num_layers if head == "mlp" else 1, num_classes)
         self.hops = hops
         self.head = DenseLayers(widths, dropout, batch_norm, generator)
         self._kept: Kept[tuple[ref[Tensor], int, Tensor]] = Kept()
 
     @property
-    def first_bias(self) -> Tensor | None:
+    def linear_bias(self) -> Tensor | None:
         """Bias of the head's first layer."""
         return self.head.first.bias
 
+    @property
+    def label_weight(self) -> Tensor | None:
+        """`W_z`, the label columns of the head's weight, if there is one hop and the head is one linear map."""
+        if self.hops != 1 or len(self.head.lins) > 1:
+            return None
+        return self.head.first.weight[:, : self.label_inputs].detach()
+
     def features(self, x: Features, adj: Adjacency) -> Tensor:
-        """`Ã^K X W_xᵀ + b`."""
+        """Compute `Ã^K X W_xᵀ + b`."""
         propagated = self._propagated_once(x, adj) if isinstance(x, Tensor) else None
         if propagated is None:
             return super().features(x, adj)
-        return nn.functional.linear(propagated, self.head.first.weight[:, self.label_inputs :], self.first_bias)
+        return nn.functional.linear(propagated, self.head.first.weight[:, self.label_inputs :], self.linear_bias)
 
     def linear(self, x: Tensor | SparseMatrix, adj: Adjacency, columns: slice) -> Tensor:
-        """`Ã^K x Wᵀ`."""
+        """Compute `Ã^K x Wᵀ`."""
         first = self.head.first
-        if first.widens(x):
-            return first.share(self._propagate(x, adj), columns)
-        return self._propagate(first.share(x, columns), adj)
+        if first.propagates_first(x):
+            return first.product(self._propagate(x, adj), columns)
+        return self._propagate(first.product(x, columns), adj)
 
-    def rest(self, hidden: Tensor, adj: Adjacency) -> Tensor:  # noqa: ARG002
-        """What the head has beyond its first linear map."""
-        return self.head.rest(hidden)
+    def after_linear(self, hidden: Tensor, adj: Adjacency) -> Tensor:  # noqa: ARG002
+        """Apply the layers of the head after its first linear map."""
+        return self.head.after_first(hidden)
 
     def _propagate(self, x: Tensor, adj: Adjacency) -> Tensor:
         for _ in range(self.hops):
@@ -87,7 +92,7 @@ class SGC(LinearFirst):
         return x
 
     def _propagated_once(self, x: Tensor, adj: Adjacency) -> Tensor | None:
-        """`Ã^K X`, kept for the first X that comes with this Ã; None for others, such as X masked anew each epoch."""
+        """Return `Ã^K X`, kept for the first X used with this Ã; None for any other X, such as one masked per epoch."""
         if x.requires_grad or x.is_inference():
             return None
         kept_x, version, product = self._kept.get(adj, (None, 0, None))
