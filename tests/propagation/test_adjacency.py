@@ -1,3 +1,7 @@
+import copy
+import gc
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -5,6 +9,7 @@ import torch
 
 from lignn import Adjacency, Graph
 from lignn.errors import ConfigError, ConvergenceError, InputError
+from lignn.propagation import PerOperator
 from tests.problems import chain_operator, random_graph
 
 KINDS = [
@@ -198,3 +203,14 @@ def test_wrong_use_is_refused():
         adj.subgraph(torch.tensor([1, 2, 3]))
     with pytest.raises(InputError, match="square, not 2 × 3"):
         Adjacency.from_scipy(sp.csr_array((2, 3)))
+
+
+def test_values_per_operator_live_as_long_as_the_operator_and_stay_with_the_original():
+    adj = Adjacency.normalized(random_graph())
+    values: PerOperator[torch.Tensor] = PerOperator()
+    values[adj] = torch.ones(3)
+    assert len(copy.deepcopy(values)) == len(pickle.loads(pickle.dumps(values))) == 0
+    assert len(values) == 1
+    del adj
+    gc.collect()
+    assert len(values) == 0

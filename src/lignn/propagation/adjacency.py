@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Self, get_args
+from typing import Any, Literal, Self, TypeVar, get_args
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +18,7 @@ from lignn.graph import Graph
 from lignn.propagation.sparse import SparseMatrix, numpy_dtype
 
 Normalization = Literal["symmetric", "row", "none"]
+T = TypeVar("T")
 
 DENSE_BELOW = 500  # nodes up to which all eigenvalues are computed
 
@@ -126,6 +128,19 @@ class Adjacency(SparseMatrix):
         matrix = self.to_scipy()
         indptr = np.concatenate([[0], np.cumsum(keep)])[matrix.indptr]
         return self._like(sp.csr_array((matrix.data[keep], matrix.indices[keep], indptr), shape=self.shape))
+
+
+class PerOperator(WeakKeyDictionary[Adjacency, T]):
+    """Cache of what a module has computed for each operator, dropped together with that operator.
+
+    A deep copy and a pickle of the cache are empty, so a copied or loaded module computes its own values.
+    """
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return type(self)()
+
+    def __reduce__(self) -> tuple[type[Self], tuple[()]]:
+        return type(self), ()
 
 
 def _edges_as_csr(graph: Graph, self_loops: bool, dtype: torch.dtype) -> sp.csr_array:

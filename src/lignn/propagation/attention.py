@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,7 +11,7 @@ import torch
 from torch import Tensor
 
 from lignn.errors import InputError, LignnError
-from lignn.propagation.adjacency import Adjacency
+from lignn.propagation.adjacency import Adjacency, PerOperator
 
 _PATTERN = "Tensor indptr, Tensor indices, Tensor weights, Tensor[] transposed"
 _INPUTS = "Tensor source, Tensor target, Tensor values, Tensor? keep, float slope"
@@ -22,7 +21,7 @@ _library.define(
     f"attend_gradient({_PATTERN}, {_INPUTS}, Tensor coefficients, Tensor out, Tensor grad) -> (Tensor, Tensor, Tensor)"
 )
 
-_transposed: WeakKeyDictionary[Adjacency, list[Tensor]] = WeakKeyDictionary()
+_transposed: PerOperator[list[Tensor]] = PerOperator()
 
 
 def attend(
