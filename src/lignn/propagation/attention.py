@@ -69,7 +69,7 @@ def _attend_on_cpu(
 ) -> tuple[Tensor, Tensor]:
     from lignn.propagation import attention_kernels  # imports Numba
 
-    return attention_kernels.attend(indptr, indices, weights, *inputs)
+    return attention_kernels.attend(indptr, indices, weights, transposed, *inputs)
 
 
 def _gradient_on_cpu(
@@ -77,7 +77,7 @@ def _gradient_on_cpu(
 ) -> tuple[Tensor, Tensor, Tensor]:
     from lignn.propagation import attention_kernels  # imports Numba
 
-    return attention_kernels.attend_gradient(indptr, transposed, *inputs)
+    return attention_kernels.attend_gradient(indptr, indices, weights, transposed, *inputs)
 
 
 def _attend_elsewhere(

@@ -24,7 +24,7 @@ _spmm = torch.ops.lignn.spmm.default
 
 @cache
 def _kernels() -> ModuleType:
-    return import_module("lignn.propagation.kernels")  # imports Numba, so not before the first product
+    return import_module("lignn.propagation.product_kernels")  # imports Numba, so not before the first product
 
 
 def _multiply_on_cpu(indptr: Tensor, indices: Tensor, values: Tensor, dense: Tensor, _: Sequence[Tensor]) -> Tensor:
