@@ -20,7 +20,7 @@ KINDS = [
 
 
 def dense(graph, self_loops=False):
-    """A, targets in rows, in float64, by adding up one edge after the other."""
+    """Return A as a dense float64 matrix with targets in its rows, adding one edge after the other."""
     a = torch.zeros(graph.num_nodes, graph.num_nodes, dtype=torch.float64)
     weight = torch.ones(graph.num_edges) if graph.edge_weight is None else graph.edge_weight
     for (source, target), w in zip(graph.edge_index.T.tolist(), weight.tolist(), strict=True):
@@ -52,7 +52,7 @@ def test_path_has_the_textbook_operator():
 @pytest.mark.parametrize("add_self_loops", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_normalized_equals_gcn_norm_of_pyg(weighted, add_self_loops):
-    """On directed edges, some of them twice, and with some self-loops."""
+    """The edges are directed, some are given twice, and some are self-loops."""
     from torch_geometric.nn.conv.gcn_conv import gcn_norm
     from torch_geometric.utils import to_dense_adj
 
