@@ -4,7 +4,7 @@ import torch
 
 @pytest.fixture
 def threads():
-    """Sets the number of torch's threads, restored afterwards."""
+    """Return a function that sets PyTorch's number of threads, and restore the number after the test."""
     before = torch.get_num_threads()
     yield torch.set_num_threads
     torch.set_num_threads(before)

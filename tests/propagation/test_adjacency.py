@@ -1,3 +1,7 @@
+import copy
+import gc
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -5,6 +9,7 @@ import torch
 
 from lignn import Adjacency, Graph
 from lignn.errors import ConfigError, ConvergenceError, InputError
+from lignn.propagation import PerOperator
 from tests.problems import chain_operator, random_graph
 
 KINDS = [
@@ -15,7 +20,7 @@ KINDS = [
 
 
 def dense(graph, self_loops=False):
-    """A, targets in rows, in float64, by adding up one edge after the other."""
+    """Return A as a dense float64 matrix with targets in its rows, adding one edge after the other."""
     a = torch.zeros(graph.num_nodes, graph.num_nodes, dtype=torch.float64)
     weight = torch.ones(graph.num_edges) if graph.edge_weight is None else graph.edge_weight
     for (source, target), w in zip(graph.edge_index.T.tolist(), weight.tolist(), strict=True):
@@ -47,7 +52,7 @@ def test_path_has_the_textbook_operator():
 @pytest.mark.parametrize("add_self_loops", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_normalized_equals_gcn_norm_of_pyg(weighted, add_self_loops):
-    """On directed edges, some of them twice, and with some self-loops."""
+    """The edges are directed, some are given twice, and some are self-loops."""
     from torch_geometric.nn.conv.gcn_conv import gcn_norm
     from torch_geometric.utils import to_dense_adj
 
@@ -198,3 +203,14 @@ def test_wrong_use_is_refused():
         adj.subgraph(torch.tensor([1, 2, 3]))
     with pytest.raises(InputError, match="square, not 2 × 3"):
         Adjacency.from_scipy(sp.csr_array((2, 3)))
+
+
+def test_values_per_operator_live_as_long_as_the_operator_and_stay_with_the_original():
+    adj = Adjacency.normalized(random_graph())
+    values: PerOperator[torch.Tensor] = PerOperator()
+    values[adj] = torch.ones(3)
+    assert len(copy.deepcopy(values)) == len(pickle.loads(pickle.dumps(values))) == 0
+    assert len(values) == 1
+    del adj
+    gc.collect()
+    assert len(values) == 0

@@ -12,7 +12,7 @@ SLOPE = 0.2
 
 
 def problem(nodes=9, edges=30, heads=3, channels=4, dtype=torch.float64, seed=0):
-    """A directed weighted graph whose last two nodes have no edges, and random inputs."""
+    """Return a directed weighted graph whose last two nodes have no edges, and random inputs."""
     generator = torch.Generator().manual_seed(seed)
     edge_index = torch.randint(nodes - 2, (2, edges), generator=generator)
     weight = torch.rand(edges, generator=generator)
@@ -22,7 +22,7 @@ def problem(nodes=9, edges=30, heads=3, channels=4, dtype=torch.float64, seed=0)
 
 
 def dense(adj, values, source, target, keep=None):
-    """The definition, with dense matrices."""
+    """Compute attention by its definition, with dense matrices."""
     scores = torch.nn.functional.leaky_relu(target[:, None] + source[None], SLOPE)
     coefficients = adj.to_dense()[:, :, None] * scores.exp()
     total = coefficients.sum(1, keepdim=True)
@@ -118,7 +118,7 @@ def test_a_graph_without_edges():
 
 def test_types_must_agree():
     adj, inputs = problem()
-    with pytest.raises(InputError, match=r"the matrix is torch.float64, the values given torch.float32"):
+    with pytest.raises(InputError, match=r"the matrix is torch.float64 and the values torch.float32"):
         attend(adj, *(tensor.float() for tensor in inputs))
 
 

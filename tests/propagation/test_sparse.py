@@ -113,9 +113,9 @@ def test_matrix_is_independent_of_the_scipy_matrix_it_came_from():
 @pytest.mark.parametrize(
     ("dense", "message"),
     [
-        (torch.ones(31, 2, dtype=torch.float64), r"40 × 30 matrix needs 30 rows.*\(31, 2\)"),
+        (torch.ones(31, 2, dtype=torch.float64), r"40 × 30 matrix can multiply a tensor of 30 rows.*\(31, 2\)"),
         (torch.ones(2, 30, 2, dtype=torch.float64), r"\(2, 30, 2\)"),
-        (torch.ones(30, 2), r"matrix is torch.float64, the tensor given torch.float32"),
+        (torch.ones(30, 2), r"matrix is torch.float64 and the tensor torch.float32"),
     ],
 )
 def test_product_that_does_not_fit_is_refused(dense, message):
@@ -126,7 +126,7 @@ def test_product_that_does_not_fit_is_refused(dense, message):
 @pytest.mark.parametrize(
     ("indptr", "indices", "values", "message"),
     [
-        ([0, 1, 2], [0, 3], [1.0, 1.0], "column indices from 0 to 3 in 3 columns"),
+        ([0, 1, 2], [0, 3], [1.0, 1.0], "column indices from 0 to 3 do not fit in a matrix of 3 columns"),
         ([0, 1, 2], [0, -1], [1.0, 1.0], "column indices from -1"),
         ([0, 2, 1], [0, 1], [1.0, 1.0], "rise from 0 to the number of entries, 2"),
         ([0, 1], [0], [1.0], "2 rows needs 3 row pointers"),

@@ -11,7 +11,7 @@ from torch import Generator, Tensor, nn
 from lignn.backbones.backbone import Features, LinearFirst, check_choice
 from lignn.backbones.layers import DenseLayers, layer_widths
 from lignn.errors import ConfigError
-from lignn.propagation import Adjacency, Kept, SparseMatrix
+from lignn.propagation import Adjacency, PerOperator, SparseMatrix
 
 
 class SGC(LinearFirst):
@@ -54,7 +54,7 @@ class SGC(LinearFirst):
         widths = layer_widths(self.input_width, hidden, num_layers if head == "mlp" else 1, num_classes)
         self.hops = hops
         self.head = DenseLayers(widths, dropout, batch_norm, generator)
-        self._kept: Kept[tuple[ref[Tensor], int, Tensor]] = Kept()
+        self._kept: PerOperator[tuple[ref[Tensor], int, Tensor]] = PerOperator()
 
     @property
     def linear_bias(self) -> Tensor | None:

@@ -18,7 +18,7 @@ from lignn.equilibrium.solvers import Solver
 from lignn.errors import ConfigError, did_you_mean
 from lignn.methods.ignn import Representation
 from lignn.methods.problem import Problem
-from lignn.propagation import Adjacency, Kept, SparseMatrix
+from lignn.propagation import Adjacency, PerOperator, SparseMatrix
 
 _SMALL = 1000**3
 """Up to here `Σ n_i³`, the eigendecomposition of Ã, costs less than the iterations of a training."""
@@ -71,7 +71,7 @@ class EIGNN(Representation):
         self.gamma = gamma
         self.route = route
         self.weight = uniform((num_features, num_features), (3 / num_features) ** 0.5, generator)
-        self._spectra: Kept[_Spectrum] = Kept()
+        self._spectra: PerOperator[_Spectrum] = PerOperator()
 
     def represent(self, problem: Problem) -> Solution:
         """The equilibrium by the route that fits."""

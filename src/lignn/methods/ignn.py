@@ -17,7 +17,7 @@ from lignn.equilibrium.solvers import Picard, Solver
 from lignn.errors import ConfigError, InputError
 from lignn.methods.method import Method, Score
 from lignn.methods.problem import Prediction, Problem
-from lignn.propagation import Kept
+from lignn.propagation import PerOperator
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +143,7 @@ class IGNN(Representation):
         self.kappa = kappa
         self.weight = uniform((hidden, hidden), hidden**-0.5, generator)
         self.omega = uniform((num_features, hidden), hidden**-0.5, generator)
-        self._radius: Kept[float] = Kept()
+        self._radius: PerOperator[float] = PerOperator()
 
     def represent(self, problem: Problem) -> Solution:
         """The equilibrium of `Z ↦ ReLU(Ã Z W + Ã X Ω)`, W projected first."""

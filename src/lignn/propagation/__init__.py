@@ -1,7 +1,6 @@
-"""Sparse operators on node signals: normalised adjacency and sparse features, with fast differentiable products."""
+"""Sparse matrices with fast differentiable products: the normalised adjacency matrix and sparse features."""
 
-from lignn.propagation.adjacency import Adjacency
-from lignn.propagation.kept import Kept
+from lignn.propagation.adjacency import Adjacency, PerOperator
 from lignn.propagation.sparse import SparseMatrix
 
-__all__ = ["Adjacency", "Kept", "SparseMatrix"]
+__all__ = ["Adjacency", "PerOperator", "SparseMatrix"]

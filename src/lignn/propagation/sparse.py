@@ -1,4 +1,4 @@
-"""`SparseMatrix`: an immutable CSR matrix with a differentiable product, and the PyTorch operator behind it."""
+"""`SparseMatrix`: an immutable CSR matrix with a differentiable product, and the PyTorch operator `lignn::spmm`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _spmm = torch.ops.lignn.spmm.default
 
 @cache
 def _kernels() -> ModuleType:
-    return import_module("lignn.propagation.kernels")  # imports Numba, so not before the first product
+    return import_module("lignn.propagation.product_kernels")  # imports Numba, so not before the first product
 
 
 def _multiply_on_cpu(indptr: Tensor, indices: Tensor, values: Tensor, dense: Tensor, _: Sequence[Tensor]) -> Tensor:
@@ -32,6 +32,7 @@ def _multiply_on_cpu(indptr: Tensor, indices: Tensor, values: Tensor, dense: Ten
 
 
 def _multiply_elsewhere(indptr: Tensor, indices: Tensor, values: Tensor, dense: Tensor, _: Sequence[Tensor]) -> Tensor:
+    check_same_device(values, dense)
     return _torch_csr(indptr, indices, values, (indptr.shape[0] - 1, dense.shape[0])) @ dense
 
 
@@ -41,12 +42,19 @@ def _torch_csr(indptr: Tensor, indices: Tensor, values: Tensor, shape: tuple[int
         return torch.sparse_csr_tensor(indptr, indices, values, shape, check_invariants=False)
 
 
-def _shape_only(indptr: Tensor, _indices: Tensor, _values: Tensor, dense: Tensor, _: Sequence[Tensor]) -> Tensor:
+def _multiply_shapes(indptr: Tensor, _indices: Tensor, values: Tensor, dense: Tensor, _: Sequence[Tensor]) -> Tensor:
+    check_same_device(values, dense)
     return dense.new_empty((indptr.shape[0] - 1, dense.shape[1]))
 
 
+def check_same_device(matrix: Tensor, x: Tensor) -> None:
+    """Raise an error if the entries of a matrix and a dense tensor x are on different devices."""
+    if matrix.device != x.device:
+        raise InputError(f"the matrix is on {matrix.device} and the tensor on {x.device}: move one with .to(device)")
+
+
 class _Product(torch.autograd.Function):
-    """S X for fixed S. The gradient with respect to X is Sᵀ times the incoming one: the same operator again."""
+    """The product S X for a constant S. Its gradient with respect to X is Sᵀ G, computed by the same operator."""
 
     @staticmethod
     def forward(indptr: Tensor, indices: Tensor, values: Tensor, dense: Tensor, *transposed: Tensor) -> Tensor:
@@ -56,7 +64,7 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, ...], _output: Tensor) -> None:
         if len(inputs) < 7:
-            raise InputError("lignn::spmm is differentiable only if it is given the transposed matrix too")
+            raise InputError("lignn::spmm needs the transposed matrix to be differentiable: pass its three arrays")
         ctx.save_for_backward(*inputs[:3], *inputs[4:])
 
     @staticmethod
@@ -65,7 +73,7 @@ class _Product(torch.autograd.Function):
         return None, None, None, _spmm(*transposed, grad, matrix), None, None, None
 
 
-def _multiply_taped(
+def _multiply_with_autograd(
     indptr: Tensor, indices: Tensor, values: Tensor, dense: Tensor, transposed: Sequence[Tensor]
 ) -> Tensor:
     if dense.requires_grad and torch.is_grad_enabled():
@@ -74,15 +82,15 @@ def _multiply_taped(
         return _spmm(indptr, indices, values, dense, transposed)
 
 
-# An autograd kernel of its own: torch.library.register_autograd would cost several times as much a taped call.
-_library.impl("spmm", _multiply_taped, "Autograd")
+# torch.library.register_autograd would make a product that records gradients several times slower.
+_library.impl("spmm", _multiply_with_autograd, "Autograd")
 _library.impl("spmm", _multiply_on_cpu, "CPU")
 _library.impl("spmm", _multiply_elsewhere, "CompositeExplicitAutograd")
-torch.library.register_fake("lignn::spmm", _shape_only, lib=_library)
+torch.library.register_fake("lignn::spmm", _multiply_shapes, lib=_library)
 
 
 def numpy_dtype(dtype: torch.dtype) -> type[np.floating]:
-    """NumPy's name of a type that a sparse matrix can have."""
+    """Return the NumPy equivalent of a dtype that a sparse matrix can have."""
     if dtype not in (torch.float32, torch.float64):
         raise InputError(f"a sparse matrix is float32 or float64, not {dtype}")
     return np.float32 if dtype == torch.float32 else np.float64
@@ -90,25 +98,37 @@ def numpy_dtype(dtype: torch.dtype) -> type[np.floating]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SparseMatrix:
-    """Immutable CSR matrix S for products `S @ dense`, differentiable in the dense matrix, to any order.
+    """Immutable CSR matrix S for products `S @ dense`, which can be differentiated in `dense` any number of times.
 
-    On the CPU the product is the same to the bit in every run and for any number of threads.
+    On the CPU, a product has the same bits in every run and for any number of threads.
+
+    A matrix is built and checked on the CPU. `to(device)` returns a copy on another device that keeps a reference to
+    the matrix on the CPU. Only products run on the other device. Everything else (the transpose, SciPy and dense
+    copies, derived matrices) is computed on the CPU, and the result is moved. The tests use PyTorch's `meta` device;
+    products have not been run on an accelerator here.
 
     Attributes:
-        indptr: where each row begins in `indices` and `values`; int32 unless there are more than 2³¹ entries.
-        indices: the column of each entry, ascending within a row, none twice.
+        indptr: position in `indices` and `values` at which each row starts; int64 only for 2³¹ or more entries.
+        indices: column of each entry, in ascending order within a row and without repetition.
         values: the entries, float32 or float64.
-        shape: rows and columns.
+        shape: number of rows and of columns.
+        original: the same matrix on the CPU if this one is on another device, else None.
     """
 
     indptr: Tensor
     indices: Tensor
     values: Tensor
     shape: tuple[int, int]
+    original: Self | None = None
 
     def __post_init__(self) -> None:
+        if self.original is not None:
+            return
+        # The kernels rely on these checks: a wrong index would make them read memory outside the arrays.
         rows, columns = self.shape
         indptr, indices, values = self._arrays
+        if any(array.device.type != "cpu" for array in self._arrays):
+            raise InputError("the arrays of a new sparse matrix must be on the CPU: move the matrix with .to(device)")
         numpy_dtype(values.dtype)
         if indptr.dtype != indices.dtype or indices.dtype not in (torch.int32, torch.int64):
             raise InputError(f"indptr ({indptr.dtype}) and indices ({indices.dtype}) must both be int32 or both int64")
@@ -117,23 +137,26 @@ class SparseMatrix:
                 f"a CSR matrix of {rows} rows needs {rows + 1} row pointers and as many indices as values, "
                 f"not {tuple(indptr.shape)}, {tuple(indices.shape)} and {tuple(values.shape)}"
             )
-        # The kernels trust what is checked here: a wrong index would read foreign memory.
         if indptr[0] != 0 or indptr[-1] != len(values) or bool((indptr[1:] < indptr[:-1]).any()):
             raise InputError(f"row pointers must rise from 0 to the number of entries, {len(values)}")
-        if len(values) and not 0 <= int(indices.min()) <= int(indices.max()) < columns:
-            raise InputError(f"column indices from {int(indices.min())} to {int(indices.max())} in {columns} columns")
+        low, high = (int(indices.min()), int(indices.max())) if len(values) else (0, -1)
+        if low < 0 or high >= columns:
+            raise InputError(f"column indices from {low} to {high} do not fit in a matrix of {columns} columns")
 
     @classmethod
     def from_scipy(cls, matrix: Any, dtype: torch.dtype | None = None) -> Self:
-        """A copy of any SciPy sparse matrix or array; entries given twice are summed. `dtype` defaults to its own."""
+        """Copy a SciPy sparse matrix or array of any format, and sum entries that are given twice.
+
+        Args:
+            matrix: the matrix to copy.
+            dtype: float32 or float64; by default float64 for a float64 matrix, else float32.
+        """
         csr = sp.csr_array(matrix, copy=True)
-        if dtype is None:
-            dtype = torch.float64 if csr.dtype == np.float64 else torch.float32
-        return cls._adopt(csr, dtype)
+        return cls._wrap(csr, dtype or (torch.float64 if csr.dtype == np.float64 else torch.float32))
 
     @classmethod
-    def _adopt(cls, csr: sp.csr_array, dtype: torch.dtype) -> Self:
-        """The arrays of a SciPy matrix that nobody else holds."""
+    def _wrap(cls, csr: sp.csr_array, dtype: torch.dtype) -> Self:
+        """Build a matrix from the arrays of a SciPy matrix that is not used elsewhere; they are copied only if cast."""
         csr.sum_duplicates()
         index = np.int32 if max(csr.nnz, *csr.shape) < 2**31 else np.int64
         return cls(
@@ -145,12 +168,12 @@ class SparseMatrix:
 
     @property
     def dtype(self) -> torch.dtype:
-        """Type of the entries; a product needs a dense matrix of the same."""
+        """Type of the entries; a product needs a dense matrix of the same type."""
         return self.values.dtype
 
     @property
     def device(self) -> torch.device:
-        """Where the entries are; a product needs a dense matrix there too."""
+        """Device of the entries; a product needs a dense matrix on the same device."""
         return self.values.device
 
     @property
@@ -160,15 +183,16 @@ class SparseMatrix:
 
     @property
     def T(self) -> Self:  # noqa: N802
-        """The transpose, built once; a symmetric matrix is its own."""
+        """The transpose, computed once; `S.T is S` if the matrix is symmetric."""
         return self if self._transposed is None else self._transposed
 
     @cached_property
     def _transposed(self) -> Self | None:
+        """The transpose, or None if the matrix is symmetric."""
         mine, other = self.to_scipy(), self.to_scipy().T.tocsr()
         if all(np.array_equal(getattr(mine, name), getattr(other, name)) for name in ("indptr", "indices", "data")):
             return None
-        transposed = self._like(other)
+        transposed = self._wrap_like_self(other)
         transposed.__dict__["_transposed"] = self
         return transposed
 
@@ -176,44 +200,52 @@ class SparseMatrix:
     def _arrays(self) -> tuple[Tensor, Tensor, Tensor]:
         return self.indptr, self.indices, self.values
 
-    def _like(self, csr: sp.csr_array) -> Self:
-        """A new SciPy matrix as one of this class, type and device."""
-        return self._adopt(csr, self.dtype).to(self.device)
+    def _wrap_like_self(self, csr: sp.csr_array) -> Self:
+        """Build a matrix of this one's class, type and device from a SciPy matrix that is not used elsewhere."""
+        return self._wrap(csr, self.dtype).to(self.device)
 
     def __matmul__(self, dense: Tensor) -> Tensor:
         if dense.ndim == 1:
             return (self @ dense.unsqueeze(1)).squeeze(1)
         if dense.ndim != 2 or dense.shape[0] != self.shape[1]:
             raise InputError(
-                f"a {self.shape[0]} × {self.shape[1]} matrix needs {self.shape[1]} rows to multiply, "
-                f"the tensor given has shape {tuple(dense.shape)}"
+                f"a {self.shape[0]} × {self.shape[1]} matrix can multiply a tensor of {self.shape[1]} rows, "
+                f"not one of shape {tuple(dense.shape)}"
             )
         if dense.dtype != self.dtype:
-            raise InputError(f"the matrix is {self.dtype}, the tensor given {dense.dtype}: convert one with .to(dtype)")
-        wanted = dense.requires_grad and torch.is_grad_enabled()
-        return _spmm(*self._arrays, dense, self.T._arrays if wanted else ())
+            raise InputError(f"the matrix is {self.dtype} and the tensor {dense.dtype}: convert one with .to(dtype)")
+        needs_gradient = dense.requires_grad and torch.is_grad_enabled()
+        return _spmm(*self._arrays, dense, self.T._arrays if needs_gradient else ())
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
-        """The matrix in another type or on another device, called like `Tensor.to`."""
-        values = self.values.to(*args, **kwargs)
-        if values is self.values:
+        """Return the matrix with another dtype, on another device, or both; the arguments are those of `Module.to`."""
+        device, dtype, *_ = torch._C._nn._parse_to(*args, **kwargs)
+        device = self.device if device is None else torch.empty(0, device=device).device  # "cuda" becomes "cuda:0"
+        dtype = dtype or self.dtype
+        if (device, dtype) == (self.device, self.dtype):
             return self
-        return type(self)(self.indptr.to(values.device), self.indices.to(values.device), values, self.shape)
+        on_cpu = self if self.original is None else self.original
+        if dtype != self.dtype:
+            on_cpu = type(self)(on_cpu.indptr, on_cpu.indices, on_cpu.values.to(dtype), self.shape)
+        if device.type == "cpu":
+            return on_cpu
+        indptr, indices, values = (array.to(device) for array in on_cpu._arrays)
+        return type(self)(indptr, indices, values, self.shape, original=on_cpu)
 
     def to_scipy(self) -> sp.csr_array:
-        """As a SciPy matrix; it shares memory with this one on the CPU, so do not write to it."""
-        indptr, indices, values = (array.cpu().numpy() for array in self._arrays)
+        """Return the matrix as a SciPy one. It shares its memory with the matrix on the CPU: do not write to it."""
+        indptr, indices, values = (array.numpy() for array in self.to("cpu")._arrays)
         matrix = sp.csr_array((values, indices, indptr), shape=self.shape)
         matrix.has_canonical_format = True
         return matrix
 
     def to_dense(self) -> Tensor:
-        """As a dense tensor."""
+        """Return the matrix as a dense tensor on the same device."""
         return torch.from_numpy(self.to_scipy().toarray()).to(self.device)
 
     @property
     def torch_sparse(self) -> Tensor:
-        """As a `torch.sparse` CSR tensor that shares memory with this matrix."""
+        """The matrix as a `torch.sparse` CSR tensor that shares its memory."""
         return _torch_csr(*self._arrays, self.shape)
 
     def __repr__(self) -> str:

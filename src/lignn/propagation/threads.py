@@ -1,7 +1,8 @@
-"""Work on the rows of a CSR matrix divided among the threads that PyTorch computes with.
+"""Work on the rows of a CSR matrix, divided among the threads that PyTorch computes with.
 
-PyTorch's OpenMP threads stay awake for a while after an operator. A second pool would find the cores taken by them and
-pay a wake-up for every product; so kernels run on the same threads. `torch.set_num_threads` governs them.
+PyTorch's OpenMP threads stay awake for a while after an operator. A second pool of threads would have to wake up for
+every product and would find the cores occupied. So the kernels run on PyTorch's threads, and `torch.set_num_threads`
+sets their number.
 """
 
 import ctypes
@@ -15,58 +16,58 @@ from typing import Any
 import numpy as np
 import torch
 
-PARALLEL_ABOVE = 1 << 20  # multiplications: smaller products take about as long as it takes two threads to meet
+PARALLEL_ABOVE = 1 << 20  # multiplications; for fewer, a second thread costs more time than it saves
 
-Entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-"""A C function that every thread calls with the same address; it takes its share of the work by itself."""
-
-
-def threads_for(work: int) -> int:
-    """How many threads this many multiplications are worth."""
-    return torch.get_num_threads() if work > PARALLEL_ABOVE and not _forked else 1
+ThreadFunction = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+"""C function that every thread calls with the same address, and that takes its share of the work by itself."""
 
 
-def run(entry: Any, task: int, threads: int) -> None:
-    """Call `entry(task)` once in each of so many threads, at the same time, and wait for all."""
+def threads_for(multiplications: int) -> int:
+    """Return the number of threads to use for this many multiplications."""
+    return torch.get_num_threads() if multiplications > PARALLEL_ABOVE and not _forked else 1
+
+
+def run_in_threads(function: Any, address: int, threads: int) -> None:
+    """Call `function(address)` once in each of several threads at the same time, and wait for all of them."""
     if threads == 1:
-        entry(task)
-    elif (openmp := _openmp()) is not None:
-        openmp(entry, task, threads, 0)
+        function(address)
+    elif (gomp_parallel := _gomp_parallel()) is not None:
+        gomp_parallel(function, address, threads, 0)
     else:
-        list(_pool().map(entry, [task] * threads))
+        list(_pool().map(function, [address] * threads))
 
 
-def over_rows(work_on: Callable[[int, int], None], indptr: np.ndarray, work: int) -> None:
-    """Call `work_on(first, last)` for blocks of rows with equally many entries, one a thread.
+def run_over_rows(function: Callable[[int, int], None], indptr: np.ndarray, multiplications: int) -> None:
+    """Call `function(first, last)` for one block of rows per thread.
 
-    Rows alone would not do: the hubs of a power-law graph sit in few of them.
+    The blocks have about equally many entries, not rows, because few rows of a power-law graph hold most entries.
     """
-    threads = threads_for(work)
+    threads = threads_for(multiplications)
     if threads == 1:
-        work_on(0, len(indptr) - 1)
+        function(0, len(indptr) - 1)
         return
     inner = np.searchsorted(indptr, np.linspace(0, indptr[-1], threads + 1)[1:-1]).tolist()
     blocks = iter(pairwise([0, *inner, len(indptr) - 1]))
     errors: list[BaseException] = []
 
-    def take(_: Any) -> None:
+    def take_blocks(_: Any) -> None:
         try:
             for block in blocks:
-                work_on(*block)
-        except BaseException as error:  # a callback from C cannot raise; it is raised below
+                function(*block)
+        except BaseException as error:  # C code that calls Python cannot pass on an exception: it is raised below
             errors.append(error)
 
-    run(Entry(take), 0, threads)
+    run_in_threads(ThreadFunction(take_blocks), 0, threads)
     if errors:
         raise errors[0]
 
 
 @cache
-def _openmp() -> Callable[..., None] | None:
-    """`GOMP_parallel(entry, task, threads, flags)` of the library that PyTorch has loaded; None where it is another."""
+def _gomp_parallel() -> Callable[..., None] | None:
+    """Return `GOMP_parallel(function, address, threads, flags)` of GNU's OpenMP if PyTorch has loaded it, else None."""
     function = getattr(ctypes.CDLL(None), "GOMP_parallel", None) if os.name == "posix" else None
     if function is not None:
-        function.argtypes = [Entry, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint]
+        function.argtypes = [ThreadFunction, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint]
         function.restype = None
     return function
 
@@ -79,11 +80,11 @@ def _pool() -> ThreadPoolExecutor:
 _forked = False
 
 
-def _forget_threads() -> None:
-    """A child process does not inherit threads, and OpenMP would wait for its own for ever: compute with one."""
+def _use_one_thread() -> None:
+    """Use one thread in a forked process: it has not inherited the threads that OpenMP would wait for."""
     global _forked
     _forked = True
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_threads)
+    os.register_at_fork(after_in_child=_use_one_thread)

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from lignn.propagation import SparseMatrix, kernels
+from lignn.propagation import SparseMatrix, product_kernels
 from lignn.propagation import threads as division
 
 THREADING_LAYERS = ["workqueue", "omp", "tbb"]
@@ -31,7 +31,7 @@ print("same")
 
 @pytest.fixture
 def large():
-    """A product large enough for several threads, with a hub."""
+    """Return the factors of a product that is large enough for several threads; one node is a hub."""
     matrix = sp.random_array((2000, 2000), density=0.04, rng=np.random.default_rng(0), format="lil")
     matrix[11, :] = matrix[:, 11] = 1
     dense = torch.rand(2000, 70, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
@@ -53,16 +53,16 @@ def test_a_pool_of_threads_where_openmp_is_not_gnu_changes_no_bit(large, threads
     threads(3)
     matrix, dense = large
     expected = matrix @ dense
-    monkeypatch.setattr(division, "_openmp", lambda: None)
+    monkeypatch.setattr(division, "_gomp_parallel", lambda: None)
     assert torch.equal(matrix @ dense, expected)
 
 
 @pytest.mark.parametrize("setting", ["PREFETCH_ABOVE", "HUGE_PAGES_ABOVE"])
 def test_prefetching_and_huge_pages_change_no_bit(setting, large, monkeypatch):
     matrix, dense = large
-    monkeypatch.setattr(kernels, setting, 1 << 60)
+    monkeypatch.setattr(product_kernels, setting, 1 << 60)
     plain = matrix @ dense
-    monkeypatch.setattr(kernels, setting, 0)
+    monkeypatch.setattr(product_kernels, setting, 0)
     assert torch.equal(matrix @ dense, plain)
 
 
@@ -74,7 +74,7 @@ def test_no_thread_of_numba_is_started():
 
 @pytest.mark.parametrize("layer", THREADING_LAYERS)
 def test_concurrent_calls_are_safe_with_every_threading_layer(layer):
-    """The layer is started by a parallel function of the caller's, while products run in other threads."""
+    """A parallel function of the user starts the layer, then products run in several threads."""
     code = f"""
 import numba
 numba.config.THREADING_LAYER = {layer!r}
