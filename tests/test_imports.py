@@ -13,6 +13,7 @@ SOURCE = Path(lignn.__file__).parent
 ORDER = [
     "errors",
     "options",
+    "declarations",
     "atomic",
     "graph",
     "datasets",

@@ -66,7 +66,7 @@ def test_a_plain_factory():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: backbones.resolve("gatt", 9, 3), "backbone 'gatt' is unknown: did you mean 'gat'?"),
+        (lambda: backbones.resolve("gatt", 9, 3), "backbone 'gatt' is unknown; did you mean 'gat'?"),
         (lambda: backbones.resolve("gcn", 9, 3, hiden=8), "backbone GCN has no option 'hiden'; did you mean 'hidden'?"),
         (lambda: backbones.resolve("sgc", 9, 3, hop=8), "backbone SGC has no option 'hop'; did you mean 'hops'?"),
         (lambda: backbones.resolve(GCN(9, 3), 9, 3, hidden=8), "backbone: GCN is built already and cannot take hidden"),

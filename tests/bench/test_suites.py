@@ -152,10 +152,10 @@ def test_latency_sides_reach_the_same_equilibrium():
     for _ in range(5):
         warm()
         live = cold()
-    known = classifier._fitted.live.problem.labels
+    known = classifier._fitted.prediction.problem.labels
     assert torch.equal(known.mask, live.problem.labels.mask)
     assert known.mask.sum() == problem.split.train.sum() + 5
-    torch.testing.assert_close(classifier._fitted.live.probabilities, live.probabilities, atol=1e-3, rtol=0)
+    torch.testing.assert_close(classifier._fitted.prediction.probabilities, live.probabilities, atol=1e-3, rtol=0)
 
 
 def test_attention_layers_compute_the_same_gradients():

@@ -22,17 +22,17 @@ def problem():
 def test_forward_states_agree(problem, inductive):
     ours, theirs = Lignn(problem, inductive=inductive), Textbook(problem, inductive=inductive)
     for mine, yours in [(ours.training, theirs.training), (ours.inference, theirs.inference)]:
-        state = ours.method.equilibrium(mine).value
+        state = ours.method.on(mine).solve().solution.value
         assert state.std() > 0.01  # not a state on which anything would agree
         torch.testing.assert_close(theirs.model.solve(yours), state, atol=1e-5, rtol=1e-5)
-    assert theirs.evaluate() == pytest.approx(ours.evaluate())
+    assert theirs.evaluate() == pytest.approx(ours.score(ours.method.predict(ours.inference)))
 
 
 def test_gradients_agree(problem):
     ours, theirs = Lignn(problem), Textbook(problem)
     n = problem.graph.num_nodes
     hidden = torch.rand(n, generator=torch.Generator().manual_seed(3)) < MASK_RATE
-    loss = ours.method.loss(ours.training, torch.Generator().manual_seed(3))
+    loss = ours.method.epoch(ours.training, torch.Generator().manual_seed(3)).loss
     loss.backward()
     assert theirs.model.backward(theirs.training, hidden) == pytest.approx(loss.item(), rel=1e-5)
     compared = dict(theirs.model.net.named_parameters())
@@ -57,16 +57,16 @@ def test_solves_stop_at_the_same_step(problem):
     """At the paper's tolerances, which end these solves before the budget does."""
     c = problem.graph.num_classes
     forward, backward = 1e-4 / c, 1e-5 * (c - 1) / c**2
-    method = LIGNN.of_paper(backbone(problem.graph, 0), MASK_RATE, max_steps=100)
+    method = LIGNN.configured(backbone(problem.graph, 0), MASK_RATE, max_steps=100)
     ours = Problem.of(problem.training_graph, problem.split.train)
     theirs = Textbook(problem, textbook.Budget(100, forward), textbook.Budget(100, backward))
-    loss = method.loss(ours, torch.Generator().manual_seed(0))
-    loss.backward()
+    epoch = method.epoch(ours, torch.Generator().manual_seed(0))
+    epoch.loss.backward()
     calls = []
     theirs.model.net.register_forward_hook(lambda *_: calls.append(None))
     theirs.epoch()
-    solves = method.solution.steps + 1 + method.equilibrium(ours).steps
-    assert method.solution.steps < 100
+    solves = epoch.solution.steps + 1 + method.on(ours).solve().solution.steps
+    assert epoch.solution.steps < 100
     assert len(calls) == pytest.approx(solves, abs=2)  # the evaluation is on another graph, with other weights
 
 
@@ -87,7 +87,7 @@ def test_plain_ignn_agrees(problem):
     theirs.load_state_dict(ours.state_dict())
     ours.solver = Picard(tol=1e-7, max_steps=1000, norm="max")
     theirs.tol = 1e-7
-    loss = ours.loss(mine, torch.Generator())
+    loss = ours.epoch(mine, torch.Generator()).loss
     loss.backward()
     logits = theirs()
     known = problem.split.train

@@ -7,31 +7,30 @@ import torch
 
 from lignn import Graph
 from lignn.classifier.certificate import certify
-from lignn.classifier.live import Live
 from lignn.equilibrium.solvers import Picard
 from tests.classifier.small import fitted, small_graph
 
 
-def dense_radius(live):
+def dense_radius(prediction):
     """The largest eigenvalue of the map's Jacobian, from the whole matrix."""
-    state, clamp = live.solution.value, live.problem.labels.clamp
-    jacobian = torch.autograd.functional.jacobian(lambda z: live.step(clamp(z)), state)
+    state = prediction.solution.value
+    jacobian = torch.autograd.functional.jacobian(prediction.bound.map, state)
     return torch.linalg.eigvals(jacobian.reshape(state.numel(), -1)).abs().max().item()
 
 
 @pytest.mark.parametrize("method", ["lignn", "lpa"])
 def test_spectral_radius_equals_the_dense_one(method):
     classifier = fitted(method, tol=1e-10, max_steps=2000)
-    assert classifier.diagnose().spectral_radius == pytest.approx(dense_radius(classifier._fitted.live), rel=1e-3)
+    assert classifier.diagnose().spectral_radius == pytest.approx(dense_radius(classifier._fitted.prediction), rel=1e-3)
 
 
 def test_the_state_is_as_near_as_the_certificate_says():
     classifier = fitted(solver="picard", tol=1e-3, feature_mask=0.8)
     found = classifier.diagnose()
-    exact = fitted(solver="picard", tol=1e-3, feature_mask=0.8)._fitted.live
-    exact.method.inference = Picard(tol=1e-13, max_steps=2000)
-    equilibrium = Live.of(exact.method, exact.problem).solution.value
-    distance = (classifier._fitted.live.solution.value - equilibrium).square().mean().sqrt().item()
+    exact = fitted(solver="picard", tol=1e-3, feature_mask=0.8)._fitted.prediction
+    exact.bound.method.inference = Picard(tol=1e-13, max_steps=2000)
+    equilibrium = exact.bound.method.on(exact.problem).solve().solution.value
+    distance = (classifier._fitted.prediction.solution.value - equilibrium).square().mean().sqrt().item()
     assert found.contraction < 1
     assert 0 < distance <= found.error
 
@@ -69,20 +68,20 @@ def test_theorem_1_of_a_one_hop_network():
     assert str(certificate).count("Theorem 1") == 3
 
 
-def with_map(live, factor, contraction):
+def with_map(prediction, factor, contraction):
     """The same prediction, claimed to be of the map `z ↦ factor z`."""
-    changed = Live(live.method, live.problem, live.probabilities, replace(live.solution, contraction=contraction))
-    changed.__dict__["step"] = lambda state: factor * state
-    return changed
+    bound = replace(prediction.bound)
+    vars(bound)["step"] = lambda state: factor * state
+    return replace(prediction, bound=bound, solution=replace(prediction.solution, contraction=contraction))
 
 
 def test_a_map_that_expands_is_called_so():
-    live = fitted(max_epochs=3)._fitted.live
-    expands = certify(with_map(live, 1.5, 0.5))
+    prediction = fitted(max_epochs=3)._fitted.prediction
+    expands = certify(with_map(prediction, 1.5, 0.5))
     assert expands.spectral_radius == pytest.approx(1.5)
     assert (expands.unique, expands.contracts) == ("no", False)
     assert "may not be unique: label updates are solved from zero" in str(expands)
-    stretched = certify(with_map(live, 0.5, 1.2))
+    stretched = certify(with_map(prediction, 0.5, 1.2))
     assert (stretched.unique, stretched.contracts, stretched.error) == ("unknown", False, float("inf"))
     assert "unknown: label updates are solved from zero" in str(stretched)
 

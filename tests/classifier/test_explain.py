@@ -13,60 +13,64 @@ from tests.classifier.small import fitted, small_graph
 TIGHT = {"tol": 1e-12, "max_steps": 3000}
 
 
-def state_with(live, onehot, mask=None):
-    labels = live.problem.labels
+def state_with(prediction, onehot, mask=None):
+    labels = prediction.problem.labels
     mask = labels.mask if mask is None else mask
-    return live.with_labels(KnownLabels(mask, onehot * mask[:, None], labels.multilabel)).solution.value
+    return (
+        prediction.bound.with_labels(KnownLabels(mask, onehot * mask[:, None], labels.multilabel))
+        .solve()
+        .solution.value
+    )
 
 
 @pytest.mark.parametrize("number", [0, 2])
 def test_gains_and_shares_of_label_propagation_are_exact(number):
-    live = fitted("lpa", **TIGHT)._fitted.live
-    labels, state = live.problem.labels, live.solution.value
+    prediction = fitted("lpa", **TIGHT)._fitted.prediction
+    labels, state = prediction.problem.labels, prediction.solution.value
     node = int((~labels.mask).nonzero()[3])
-    gains, shares = gains_and_shares(live, node, number)
+    gains, shares = gains_and_shares(prediction, node, number)
     for j in labels.mask.nonzero().flatten()[:6].tolist():
         for row, expected in ((torch.zeros(3), shares[j]), (state[j], gains[j])):
             changed = labels.onehot.clone()
             changed[j] = row
-            lost = state[node, number] - state_with(live, changed)[node, number]
+            lost = state[node, number] - state_with(prediction, changed)[node, number]
             assert lost.item() == pytest.approx(expected.item(), abs=1e-9)
 
 
 def test_shares_of_label_propagation_sum_to_the_state():
-    live = fitted("lpa", **TIGHT)._fitted.live
+    prediction = fitted("lpa", **TIGHT)._fitted.prediction
     for node in (4, 17, 60):
-        _, shares = gains_and_shares(live, node, 1)
-        assert shares.sum().item() == pytest.approx(live.solution.value[node, 1].item(), abs=1e-9)
+        _, shares = gains_and_shares(prediction, node, 1)
+        assert shares.sum().item() == pytest.approx(prediction.solution.value[node, 1].item(), abs=1e-9)
 
 
 @pytest.mark.parametrize("method", ["lignn", "label_reuse"])
 def test_gradient_equals_finite_differences(method):
     options = TIGHT if method == "lignn" else {}
-    live = fitted(method, **options)._fitted.live
-    onehot = live.problem.labels.onehot
-    gradient = label_gradient(live, 7, 1)
+    prediction = fitted(method, **options)._fitted.prediction
+    onehot = prediction.problem.labels.onehot
+    gradient = label_gradient(prediction, 7, 1)
     direction = torch.randn(onehot.shape, generator=torch.Generator().manual_seed(0), dtype=onehot.dtype)
     h = 1e-5
-    ahead, behind = (state_with(live, onehot + s * h * direction)[7, 1].item() for s in (1, -1))
-    known = live.problem.labels.mask[:, None]
+    ahead, behind = (state_with(prediction, onehot + s * h * direction)[7, 1].item() for s in (1, -1))
+    known = prediction.problem.labels.mask[:, None]
     assert (gradient * direction * known).sum().item() == pytest.approx((ahead - behind) / (2 * h), rel=1e-5)
 
 
 def test_gains_rank_as_what_is_lost_when_a_label_is_withdrawn():
-    live = fitted(feature_mask=0.8, max_epochs=40, **TIGHT)._fitted.live
-    labels, state = live.problem.labels, live.solution.value
+    prediction = fitted(feature_mask=0.8, max_epochs=40, **TIGHT)._fitted.prediction
+    labels, state = prediction.problem.labels, prediction.solution.value
     known = labels.mask.nonzero().flatten().tolist()
     without = []
     for j in known:
         mask = labels.mask.clone()
         mask[j] = False
-        without.append(state_with(live, labels.onehot, mask))
+        without.append(state_with(prediction, labels.onehot, mask))
     correlations = []
     for node in (~labels.mask).nonzero().flatten()[:10].tolist():
         number = int(state[node].argmax())
         lost = [(state - other)[node, number].item() for other in without]
-        correlations.append(spearmanr(gains_and_shares(live, node, number)[0][known], lost)[0])
+        correlations.append(spearmanr(gains_and_shares(prediction, node, number)[0][known], lost)[0])
     assert np.mean(correlations) > 0.95
     assert min(correlations) > 0.8
 
@@ -74,12 +78,12 @@ def test_gains_rank_as_what_is_lost_when_a_label_is_withdrawn():
 def test_explanation_names_the_largest_gains():
     classifier = fitted("lpa", **TIGHT)
     found = classifier.explain("node4", k=5)
-    live = classifier._fitted.live
-    number = int(live.probabilities[4].argmax())
-    gains, shares = gains_and_shares(live, 4, number)
+    prediction = classifier._fitted.prediction
+    number = int(prediction.probabilities[4].argmax())
+    gains, shares = gains_and_shares(prediction, 4, number)
     assert found.node == 4
     assert found.label == "abc"[number]
-    assert found.state == live.solution.value[4, number].item()
+    assert found.state == prediction.solution.value[4, number].item()
     assert found.from_labels == pytest.approx(found.state, abs=1e-9)
     expected = gains.abs().sort(descending=True).values[:5].tolist()
     assert [abs(c.gain) for c in found.contributions] == expected

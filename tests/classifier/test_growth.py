@@ -6,7 +6,7 @@ import scipy.sparse as sp
 import torch
 
 from lignn import Graph, Split
-from lignn.classifier.settings import parameters_of
+from lignn.declarations import METHODS
 from lignn.errors import InputError
 from lignn.methods import NAMES
 from tests.classifier.small import fitted, small_graph
@@ -37,9 +37,9 @@ def split():
 @pytest.mark.parametrize("method", NAMES)
 def test_every_method_predicts_as_on_the_whole_graph(method):
     graph, features, edges, ids = divided()
-    tight = {"tol": 1e-12, "max_steps": 3000} if "tol" in parameters_of(method) else {}
+    tight = {"tol": 1e-12, "max_steps": 3000} if "tol" in METHODS[method].parameters else {}
     classifier = fitted(method, graph=graph, split=split(), max_epochs=3, **tight)
-    known = classifier._fitted.live.problem.labels
+    known = classifier._fitted.prediction.problem.labels
     found = classifier.add_nodes(features, edges, ids)
     assert found.node_ids.tolist() == ids
     grown = classifier.graph_

@@ -6,7 +6,8 @@ import torch
 
 from lignn import NodeClassifier
 from lignn.backbones import GCN
-from lignn.classifier.settings import PRESETS, Settings, parameters_of
+from lignn.classifier.settings import Settings
+from lignn.declarations import PRESETS
 from lignn.equilibrium import Implicit, LastStep
 from lignn.equilibrium.solvers import Anderson, Picard
 from lignn.errors import ConfigError
@@ -36,7 +37,7 @@ def test_the_paper_preset_has_the_paper_s_values():
     method = build(preset="paper")
     assert method.solver == method.inference == Picard(tol=1e-4 / 3, max_steps=10)
     assert method.gradient == Implicit("paper", Picard(tol=1e-5 * 2 / 9, max_steps=10))
-    assert (method.rate, method.warm_start, method.feature_mask, method.masking.forward_mask) == (
+    assert (method.mask_rate, method.warm_start, method.feature_mask, method.masking.forward_mask) == (
         0.5,
         False,
         0.0,
@@ -51,15 +52,15 @@ def test_what_is_given_wins_over_the_preset():
     method = build(solver="picard", tol=1e-3, max_steps=7, gradient="last_step", mask_rate=0.3, hidden=9)
     assert method.solver == Picard(tol=1e-3, max_steps=7)
     assert method.gradient == LastStep()
-    assert method.rate == 0.3
-    assert build(mask_rate="adaptive").adaptive
+    assert method.mask_rate == 0.3
+    assert build(mask_rate="adaptive").mask_rate == "adaptive"
     assert method.step.backbone.convs[0].lin.weight.shape[0] == 9
     assert build(preset="paper", tol=1e-3).solver == Picard(tol=1e-3, max_steps=10)
 
 
 def test_numpy_numbers_are_numbers():
     method = build(hidden=np.int64(8), mask_rate=np.float32(0.25), max_steps=np.int32(5), tol=np.float64(1e-2))
-    assert method.rate == 0.25
+    assert method.mask_rate == 0.25
     assert method.solver.max_steps == 5
 
 
@@ -99,10 +100,24 @@ def test_a_foreign_class_gets_the_options_it_has():
     assert build(backbone=Foreign, hidden=11).step.backbone.module.lins[0].weight.shape == (11, 8)
 
 
-def test_parameters_of_a_method():
-    assert parameters_of("lpa") == {"solver", "tol", "max_steps"}
-    assert "forward_mask" in parameters_of("lignn")
-    assert parameters_of("backbone") == set()
+def test_a_tolerance_changes_the_forward_solve_alone():
+    """It used to swap the paper's adjoint for another one."""
+    method = build(preset="paper", tol=1e-3)
+    assert method.solver == Picard(tol=1e-3, max_steps=10)
+    assert (
+        method.gradient == build(preset="paper").gradient == Implicit("paper", Picard(tol=1e-5 * 2 / 9, max_steps=10))
+    )
+    assert build(tol=1e-3).gradient == build().gradient
+    assert build(tol=1e-3).gradient.solver.norm == "relative"
+    assert build(preset="paper", mask_rate="adaptive", tol=1e-3).gradient.solver.growth == 1.1
+
+
+def test_solvers_and_gradients_are_names_or_objects():
+    solver, gradient = Anderson(tol=1e-5, max_steps=9, memory=3), Implicit("exact", Picard(max_steps=4))
+    method = build(solver=solver, gradient=gradient)
+    assert (method.solver, method.inference, method.gradient) == (solver, solver, gradient)
+    assert build(solver=solver).gradient.solver == Anderson(1e-2, 9, "relative", 1.0, memory=3)
+    assert build(method="lpa", solver=solver).solver == solver
 
 
 @pytest.mark.parametrize(
@@ -130,13 +145,20 @@ def test_parameters_of_a_method():
         ({"feature_mask": 1.0}, "feature_mask: a share"),
         ({"tol": -1.0}, "must not be negative"),
         ({"method_options": ["lam"]}, "method_options: a table is needed"),
-        ({"method": "lpa", "mask_rate": 0.5}, "mask_rate: method 'lpa' has no such parameter, only lignn, lae"),
+        (
+            {"method": "lpa", "mask_rate": 0.5},
+            "mask_rate: method 'lpa' has no such parameter, only label_input, ",
+        ),
         ({"method": "label_input", "tol": 0.5}, "tol: method 'label_input' has no such parameter"),
         ({"method": "lpa", "method_options": {"lamda": 0.5}}, "has no option 'lamda'; did you mean 'lam'"),
         ({"method_options": {"maskrate": 0.5}}, "has no option 'maskrate'; did you mean 'mask_rate'"),
         ({"method": LPA(), "mask_rate": 0.5}, "method: LPA is built already and cannot take mask_rate$"),
         ({"method": LPA(), "backbone": "gat", "hidden": 8}, "is built already and cannot take backbone, hidden"),
         ({"method": LPA(), "method_options": {"lam": 0.5}}, "is built already and cannot take method_options"),
+        ({"solver": Picard(), "tol": 0.1}, "solver: Picard is built already and cannot take tol"),
+        ({"device": "cuda:77"}, "device: 'cuda:77' cannot be used here"),
+        ({"device": "gpu"}, "device: 'gpu' cannot be used here"),
+        ({"method_options": {"adjoint": "exact"}}, "adjoint 'exact' is unknown; choose from paper, relative"),
         ({"seed": -1}, "seed: a whole number of at least 0"),
         ({"backbone_options": {"layers": 3}}, "no option 'layers'.*did you mean 'num_layers'"),
     ],

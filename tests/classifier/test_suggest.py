@@ -37,12 +37,12 @@ def test_only_unlabelled_nodes_each_once():
         classifier.suggest(61)
 
 
-def right_with(live, nodes, y):
+def right_with(prediction, nodes, y):
     """Share of right predictions with the labels of some nodes added."""
-    mask = live.problem.labels.mask.clone()
+    mask = prediction.problem.labels.mask.clone()
     mask[nodes] = True
     onehot = torch.nn.functional.one_hot(y, 10).float() * mask[:, None]
-    return (live.with_labels(KnownLabels(mask, onehot)).labels == y).double().mean().item()
+    return (prediction.bound.with_labels(KnownLabels(mask, onehot)).solve().labels == y).double().mean().item()
 
 
 def test_better_than_random():
@@ -57,7 +57,7 @@ def test_better_than_random():
         known[first] = graph.y[first]
         classifier = NodeClassifier("lpa", calibrate=False).fit(graph.replace(y=known))
         suggested, random = classifier.suggest(20), order[known[order] < 0][:20]
-        live = classifier._fitted.live
-        gains.append(right_with(live, suggested, graph.y) - right_with(live, random, graph.y))
+        prediction = classifier._fitted.prediction
+        gains.append(right_with(prediction, suggested, graph.y) - right_with(prediction, random, graph.y))
     assert np.mean(gains) > 0.015
     assert np.mean(np.array(gains) > 0) > 0.5

@@ -9,7 +9,6 @@ import torch
 from lignn import NodeClassifier, load
 from lignn.classifier.calibration import calibrate
 from lignn.classifier.classes import node_numbers
-from lignn.classifier.live import Live
 from lignn.errors import ConfigError, InputError
 from lignn.labels import KnownLabels
 from tests.classifier.small import fitted, small_graph, small_split
@@ -30,11 +29,11 @@ def test_a_warm_solve_gives_what_a_cold_one_gives(method, solver):
     for node in UNKNOWN[:5]:
         update = classifier.update_labels({node: int(small_graph().y[node])})
         assert update.warm
-        live = classifier._fitted.live
-        cold = Live.of(live.method, live.problem)
-        assert live.solution.ok
+        prediction = classifier._fitted.prediction
+        cold = prediction.bound.method.on(prediction.problem).solve()
+        assert prediction.solution.ok
         assert cold.solution.ok
-        assert rms(live.solution.value - cold.solution.value) <= 2 * tol / (1 - contraction)
+        assert rms(prediction.solution.value - cold.solution.value) <= 2 * tol / (1 - contraction)
         assert update.solution.steps <= cold.solution.steps
 
 
@@ -43,11 +42,11 @@ def test_labels_come_by_number_or_name():
     node = UNKNOWN[0]
     one.update_labels({node: 2})
     other.update_labels({f"node{node}": "c"})
-    labels = one._fitted.live.problem.labels
+    labels = one._fitted.prediction.problem.labels
     assert labels.mask[node]
     assert labels.onehot[node].tolist() == [0, 0, 1]
-    assert torch.equal(labels.onehot, other._fitted.live.problem.labels.onehot)
-    assert torch.equal(one._fitted.live.probabilities, other._fitted.live.probabilities)
+    assert torch.equal(labels.onehot, other._fitted.prediction.problem.labels.onehot)
+    assert torch.equal(one._fitted.prediction.probabilities, other._fitted.prediction.probabilities)
 
 
 def test_ids_are_looked_up_once():
@@ -68,7 +67,7 @@ def test_a_number_counts_nodes_and_a_text_is_an_id():
     """What `suggest` gives are numbers, and ids that are whole numbers are the rule in tables."""
     classifier = fitted("lpa", graph=small_graph().replace(node_ids=[str(i + 1) for i in range(90)]))
     classifier.update_labels({"2": 1, 0: 2})
-    assert classifier._fitted.live.problem.labels.onehot[:2].argmax(1).tolist() == [2, 1]
+    assert classifier._fitted.prediction.problem.labels.onehot[:2].argmax(1).tolist() == [2, 1]
 
 
 def test_a_withdrawn_label_leaves_no_trace():
@@ -99,19 +98,21 @@ def test_where_the_equilibrium_may_not_be_unique_the_solve_is_cold_and_says_so()
         for name, value in unsafe.items():
             object.__setattr__(certificate, name, value)
         update = classifier.update_labels({UNKNOWN[0]: 1})
-        live = classifier._fitted.live
+        prediction = classifier._fitted.prediction
         assert not update.warm
         assert "the equilibrium may not be unique" in str(update)
-        assert torch.equal(live.probabilities, Live.of(live.method, live.problem).probabilities)
+        assert torch.equal(
+            prediction.probabilities, prediction.bound.method.on(prediction.problem).solve().probabilities
+        )
 
 
 @pytest.mark.parametrize("method", ["label_input", "label_reuse", "correct_and_smooth"])
 def test_a_fixed_number_of_passes_starts_from_zero(method):
     classifier = fitted(method, max_epochs=3)
     update = classifier.update_labels({UNKNOWN[0]: 1})
-    live = classifier._fitted.live
+    prediction = classifier._fitted.prediction
     assert "fixed number of passes" in str(update)
-    assert torch.equal(live.probabilities, Live.of(live.method, live.problem).probabilities)
+    assert torch.equal(prediction.probabilities, prediction.bound.method.on(prediction.problem).solve().probabilities)
 
 
 def test_methods_without_label_input_say_that_labels_change_nothing():
@@ -125,13 +126,13 @@ def test_methods_without_label_input_say_that_labels_change_nothing():
 def test_training_goes_on_from_the_present_weights(method):
     graph = small_graph(noise=3.0)
     classifier = fitted(method, graph=graph, max_epochs=3)
-    old = {name: weight.clone() for name, weight in classifier.method_.state_dict().items()}
+    old = {name: weight.clone() for name, weight in classifier.method_.named_parameters()}
     new = small_split().val.nonzero().flatten().tolist()[:20]
     update = classifier.update_labels({node: int(graph.y[node]) for node in new}, epochs=4)
     assert "trained for 4 more epochs" in str(update)
-    moved = [(weight - old[name]).abs().max().item() for name, weight in classifier.method_.state_dict().items()]
+    moved = [(weight - old[name]).abs().max().item() for name, weight in classifier.method_.named_parameters()]
     assert 0 < max(moved) < 4 * 4 * 0.01  # Adam takes steps of about the learning rate
-    assert classifier._fitted.live.problem.labels.mask[new].all()
+    assert classifier._fitted.prediction.problem.labels.mask[new].all()
 
 
 def test_nodes_trained_on_are_no_test_nodes_any_more():
@@ -191,7 +192,7 @@ def test_the_temperature_follows_the_new_weights():
     classifier = fitted(max_epochs=2)
     old = classifier.temperature_
     classifier.update_labels({UNKNOWN[0]: 1}, epochs=30)
-    expected = calibrate(classifier._fitted.live.probabilities[split.val], graph.y[split.val])
+    expected = calibrate(classifier._fitted.prediction.probabilities[split.val], graph.y[split.val])
     assert classifier.calibration_ == expected
     assert classifier.temperature_ == expected.temperature != old
     classifier.update_labels({node: int(graph.y[node]) for node in split.val.nonzero().flatten().tolist()}, epochs=1)
@@ -210,7 +211,7 @@ def test_several_classes_a_node():
     classifier = fitted(graph=graph, split=split, max_epochs=3)
     node = int(split.test.nonzero()[0])
     classifier.update_labels({node: [0, 2]})
-    assert classifier._fitted.live.problem.labels.onehot[node].tolist() == [1, 0, 1]
+    assert classifier._fitted.prediction.problem.labels.onehot[node].tolist() == [1, 0, 1]
 
 
 @pytest.mark.parametrize(
@@ -225,10 +226,10 @@ def test_several_classes_a_node():
 )
 def test_bad_labels_are_one_sentence_and_change_nothing(labels, message):
     classifier = fitted("lpa")
-    before = classifier._fitted.live
+    before = classifier._fitted.prediction
     with pytest.raises(InputError, match=message):
         classifier.update_labels({1: 1} | labels)
-    assert classifier._fitted.live is before
+    assert classifier._fitted.prediction is before
 
 
 def test_scores_know_of_corrected_labels():
@@ -245,7 +246,7 @@ def test_scores_know_of_corrected_labels():
 
 def test_known_labels_are_not_shared():
     classifier = fitted("lpa")
-    labels: KnownLabels = classifier._fitted.live.problem.labels
+    labels: KnownLabels = classifier._fitted.prediction.problem.labels
     before = labels.onehot.clone()
     classifier.update_labels({UNKNOWN[0]: 1})
     assert torch.equal(labels.onehot, before)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lignn.classifier.settings import PRESETS
+from lignn.declarations import PRESETS
 from lignn.evaluation import workers
 from tests.cli.commands import run
 
@@ -36,7 +36,7 @@ def in_this_process(function: Callable[[Any], Any], tasks: Iterable[Any], _jobs:
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(CHECKOUT / "examples", tmp_path / "examples")
-    monkeypatch.setitem(PRESETS["practical"]["all"], "max_epochs", 3)
+    monkeypatch.setitem(PRESETS["practical"], "max_epochs", 3)
     monkeypatch.setattr(workers, "each", in_this_process)
     return tmp_path
 

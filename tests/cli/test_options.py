@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from lignn import NodeClassifier, backbones, methods
 from lignn.cli import app, compare, options
-from lignn.cli.options import PARAMETERS, with_parameters
+from lignn.cli.options import OPTIONS, with_parameters
 from lignn.errors import ConfigError
 from lignn.evaluation import compare as comparing
 
@@ -29,7 +29,7 @@ def given(*arguments: str | Path, without: tuple[str, ...] = ()) -> Any:
 
 def test_options_are_the_parameters_of_the_classifier() -> None:
     names = {p.name for p in inspect.signature(NodeClassifier).parameters.values() if p.kind is not p.VAR_KEYWORD}
-    assert set(PARAMETERS) == names
+    assert set(OPTIONS) == names
 
 
 def test_completed_names_are_those_of_the_package() -> None:

@@ -63,12 +63,18 @@ def dense_operator(graph, lam=1.0, self_loops=True):
     return (1 - lam) * torch.eye(n, dtype=torch.float64) + lam * a
 
 
-def gradients(method, problem, seed=0):
-    """The loss of an epoch and the gradients of all weights, by name."""
+def taped(method, problem, seed=0, carry=None):
+    """An epoch with its backward pass done."""
     method.zero_grad()
-    loss = method.loss(problem, torch.Generator().manual_seed(seed))
-    loss.backward()
-    return loss.item(), {name: weight.grad.clone() for name, weight in method.named_parameters()}
+    epoch = method.epoch(problem, torch.Generator().manual_seed(seed), carry)
+    epoch.loss.backward()
+    return epoch
+
+
+def gradients(method, problem, seed=0, carry=None):
+    """The loss of an epoch and the gradients of all weights, by name."""
+    loss = taped(method, problem, seed, carry).loss.item()
+    return loss, {name: weight.grad.clone() for name, weight in method.named_parameters()}
 
 
 def directional_error(method, problem, seed=0, step=1e-5):
@@ -81,7 +87,7 @@ def directional_error(method, problem, seed=0, step=1e-5):
     def loss_at(distance):
         moved = start | {name: start[name] + distance * d for name, d in direction.items()}
         method.load_state_dict(moved)
-        return method.loss(problem, torch.Generator().manual_seed(seed)).item()
+        return method.epoch(problem, torch.Generator().manual_seed(seed)).loss.item()
 
     difference = (loss_at(step) - loss_at(-step)) / (2 * step)
     method.load_state_dict(start)

@@ -4,10 +4,9 @@ import pytest
 import torch
 
 from lignn.errors import ConfigError
-from lignn.methods import CorrectAndSmooth, Network, Problem
+from lignn.methods import BoundMethod, CorrectAndSmooth, Network, Prediction, Problem
 from lignn.methods.correct_and_smooth import correct, iterate
 from lignn.methods.method import Method
-from lignn.methods.problem import Prediction
 from lignn.training import Settings, scorer, train
 from tests.methods.small import built, dense_operator, patchwork
 from tests.problems import half_split, random_graph
@@ -20,8 +19,13 @@ class Given(Method):
         super().__init__()
         self.probabilities = probabilities
 
-    def predict(self, problem):
-        return Prediction(self.probabilities, problem.evidence, problem.labels.multilabel)
+    def on(self, problem):
+        return BoundGiven(self, problem)
+
+
+class BoundGiven(BoundMethod):
+    def solve(self, start=None, solver=None):
+        return Prediction(self, self.method.probabilities)
 
 
 def setting(seed=0, n=24, **options):
@@ -84,7 +88,7 @@ def test_the_step_with_the_best_validation_score_goes_on(accumulating):
     second = max(range(9), key=lambda k: (val(first, k), -k))
     method = CorrectAndSmooth(Given(base), 0.4, 0.4, 8, accumulating)
     assert torch.equal(method.predict(problem).probabilities, base)
-    method.second_stage(problem, lambda prediction: score(prediction)["val"])
+    method.choose(problem, lambda prediction: score(prediction)["val"])
     assert method.chosen == (first, second)
     assert score(method.predict(problem))["val"] == val(first, second) >= val(0, 0)
 
@@ -122,8 +126,8 @@ def test_training_is_the_base_method_s_own():
 def test_what_was_chosen_survives_a_checkpoint():
     graph, split, problem, base = setting(5)
     method, other = (CorrectAndSmooth(Given(base), steps=4) for _ in range(2))
-    method.second_stage(problem, lambda prediction: scorer(graph, split)(prediction)["val"])
-    other.load_extra_state(method.extra_state())
+    method.choose(problem, lambda prediction: scorer(graph, split)(prediction)["val"])
+    other.load_state_dict(method.state_dict())
     assert other.chosen == method.chosen is not None
 
 

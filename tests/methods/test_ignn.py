@@ -12,7 +12,7 @@ from lignn.equilibrium.solvers import Anderson, Picard
 from lignn.errors import ConfigError
 from lignn.methods import IGNN, Problem
 from lignn.methods.ignn import project_columns
-from tests.methods.small import TIGHT, dense_operator, directional_error, gradients, patchwork, small_problem
+from tests.methods.small import TIGHT, dense_operator, directional_error, gradients, patchwork, small_problem, taped
 
 
 def ignn(graph, scale=1.0, seed=0, **options):
@@ -74,6 +74,7 @@ def test_the_equilibrium_is_that_of_dense_loops(options):
     graph, known, _ = patchwork(4, **options)
     problem = Problem.of(graph, known, torch.float64)
     method = ignn(graph, solver=TIGHT)
+    method.prepare(problem)
     z = method.represent(problem).value.detach()
     A, expected = dense_operator(graph), torch.zeros_like(z)
     for _ in range(400):
@@ -105,7 +106,7 @@ def test_implicit_gradient_equals_the_unrolled_one(options, solver):
     _, implicit = gradients(method, problem)
     for name, slope in unrolled_gradients(method, problem).items():
         torch.testing.assert_close(implicit[name], slope, rtol=0, atol=1e-9)
-    assert method.account()["backward"]["status"] == "converged"
+    assert taped(method, problem).account()["backward"]["status"] == "converged"
 
 
 def test_gradient_against_finite_differences():

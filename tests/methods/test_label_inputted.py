@@ -1,5 +1,7 @@
 """LI-GNN, Label Input and Label Reuse: states against plain loops, gradients against finite differences."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch.nn import BatchNorm1d
@@ -9,7 +11,7 @@ from lignn.equilibrium import Implicit, LastStep, Status, Unrolled, wellposed
 from lignn.equilibrium.solvers import Anderson, Broyden, Picard
 from lignn.errors import ConfigError
 from lignn.methods import LIGNN, LabelInput, LabelReuse, LaE, Problem
-from tests.methods.small import TIGHT, directional_error, gcn, gradients, small_problem
+from tests.methods.small import TIGHT, directional_error, gcn, gradients, small_problem, taped
 from tests.problems import half_split, random_graph
 
 EXACT = Implicit("exact", TIGHT)
@@ -57,7 +59,7 @@ def test_paper_gradient_against_the_dense_adjoint(forward_mask):
     _, slopes = gradients(method, problem, seed=2)
 
     hidden = problem.labels.hide(0.4, torch.Generator().manual_seed(2))
-    masked = hidden.mask(method.solution.value, constant_scale=False).detach()
+    masked = hidden.mask(taped(method, problem, seed=2).solution.value, constant_scale=False).detach()
     jacobian = torch.autograd.functional.jacobian(lambda s: plain_step(backbone, problem, s), masked).reshape(90, 90)
     carries = (~hidden.hidden & ~problem.labels.mask).double()[:, None].expand(30, 3).flatten()
     out = plain_step(backbone, problem, masked)
@@ -76,7 +78,7 @@ def test_diagonal_softmax_jacobian_against_the_dense_adjoint():
     _, slopes = gradients(method, problem, seed=2)
 
     hidden = problem.labels.hide(0.4, torch.Generator().manual_seed(2))
-    masked = hidden.mask(method.solution.value, constant_scale=False).detach()
+    masked = hidden.mask(taped(method, problem, seed=2).solution.value, constant_scale=False).detach()
     adj = problem.adjacency()
     features = backbone.features(problem.x, adj)
     logits = backbone.step(features, masked, adj)
@@ -100,7 +102,7 @@ def test_the_diagonal_is_in_the_adjoint_only():
     exact, diagonal = (LIGNN(gcn(graph), 0.4, False, TIGHT, PAPER, jacobian=kind) for kind in ("exact", "diagonal"))
     assert gradients(exact, problem)[0] == gradients(diagonal, problem)[0]
     state = torch.rand(30, 3, dtype=torch.float64, requires_grad=True)
-    slopes = [torch.autograd.grad(m.inference_map(problem)(state)[:, 0].sum(), state)[0] for m in (exact, diagonal)]
+    slopes = [torch.autograd.grad(m.on(problem).map(state)[:, 0].sum(), state)[0] for m in (exact, diagonal)]
     assert torch.equal(*slopes)
 
     graph, _, problem = small_problem(1, multilabel=True)
@@ -195,18 +197,19 @@ def test_label_input_predicts_in_one_pass_with_all_labels():
 
 def test_adaptive_mask_rate_follows_the_backward_contraction():
     graph, _, problem = small_problem()
-    method = LIGNN.of_paper(gcn(graph), mask_rate="adaptive", max_steps=100)
-    assert method.rate == 0.5
-    gradients(method, problem)
-    contraction = method.solution.adjoints[-1].contraction
-    method.after_update()
-    assert method.rate == min(max(contraction - 0.1, 0.1), 0.9)
+    method = LIGNN.configured(gcn(graph), mask_rate="adaptive", max_steps=100)
+    epoch = taped(method, problem)
+    assert epoch.mask_rate == 0.5
+    contraction = epoch.solution.adjoints[-1].contraction
+    _, carry = method.evaluate(problem, epoch)
+    assert carry.mask_rate == min(max(contraction - 0.1, 0.1), 0.9)
+    assert taped(method, problem, carry=carry).mask_rate == carry.mask_rate
     assert (method.solver.growth, method.gradient.solver.growth) == (None, 1.1)
 
 
 def test_settings_of_the_paper():
     graph, _, _ = small_problem()
-    method = LIGNN.of_paper(gcn(graph), 0.25)
+    method = LIGNN.configured(gcn(graph), 0.25)
     assert method.solver == Picard(tol=1e-4 / 3, max_steps=10)
     assert method.gradient == Implicit("paper", Picard(tol=1e-5 * 2 / 9, max_steps=10))
 
@@ -214,9 +217,9 @@ def test_settings_of_the_paper():
 def test_warm_start_begins_with_the_last_state():
     graph, _, problem = small_problem()
     method = LIGNN(gcn(graph), 0.4, False, Picard(tol=1e-8, max_steps=500), PAPER, warm_start=True).eval()
-    method.loss(problem, torch.Generator().manual_seed(0))
-    cold = method.predict(problem)
-    warm = method.predict(problem)
+    epoch = taped(method, problem)
+    cold, carry = method.evaluate(problem, epoch)
+    warm, _ = method.evaluate(problem, replace(epoch, carry=carry))
     assert warm.solution.steps <= 2 < cold.solution.steps
     torch.testing.assert_close(warm.probabilities, cold.probabilities, rtol=0, atol=1e-7)
 
@@ -225,9 +228,7 @@ def test_warm_start_begins_with_the_last_state():
 def test_after_training_a_prediction_does_not_depend_on_the_ones_before(kind):
     graph, _, problem = small_problem()
     method = kind(gcn(graph), 0.4, warm_start=True) if kind is LIGNN else kind(gcn(graph), 0.4)
-    method.loss(problem, torch.Generator().manual_seed(0))
-    method.eval().predict(problem)
-    method.second_stage(problem, None)
+    method.eval().evaluate(problem, taped(method, problem))
     first, second = method.predict(problem), method.predict(problem)
     assert first.solution.steps == second.solution.steps > 2
     assert torch.equal(first.probabilities, second.probabilities)
@@ -238,7 +239,7 @@ def test_dropout_is_one_function_for_the_whole_epoch():
     graph, _, problem = small_problem(8)
     method = LIGNN(gcn(graph, dropout=0.5), 0.4, False, TIGHT, EXACT).train()
     assert directional_error(method, problem) < 1e-6
-    assert method.solution.status is Status.CONVERGED
+    assert taped(method, problem).solution.status is Status.CONVERGED
     first, second = (gradients(method, problem, seed)[0] for seed in (0, 1))
     assert first != second
     method.eval()
@@ -254,9 +255,7 @@ def test_a_map_without_equilibrium_is_recorded_not_raised(monkeypatch):
         backbone, "step", lambda features, state, adj: 20 * state.roll(1, 1) + tilt + 0 * features.sum()
     )
     method = LIGNN(backbone, 0.4, False, Picard(tol=1e-12, max_steps=20))
-    loss = method.loss(problem, torch.Generator().manual_seed(0))
-    loss.backward()
-    account = method.account()
+    account = taped(method, problem).account()
     assert account["forward"]["status"] == "budget used up"
     assert account["forward"]["contraction"] >= 1
     assert account["backward"]["status"] == "converged"
@@ -271,8 +270,8 @@ def test_spectral_radius_at_the_equilibrium_against_dense_eigenvalues(options, s
     with torch.no_grad():
         for weight in method.parameters():
             weight *= scale
-    solution = method.equilibrium(problem)
-    fn = method.inference_map(problem)
+    solution = method.on(problem).solve().solution
+    fn = method.on(problem).map
     dense = torch.autograd.functional.jacobian(fn, solution.value).reshape(90, 90)
     expected = torch.linalg.eigvals(dense).abs().max().item()
     assert wellposed.spectral_radius(fn, solution.value, tol=1e-8) == pytest.approx(expected, rel=1e-5)
@@ -287,16 +286,17 @@ def test_the_spectral_bound_of_theorem_1_holds_for_a_one_hop_backbone():
     method = LIGNN(backbone, 0.4, False, TIGHT).eval()
     *_, spectral = wellposed.theorem1(backbone.convs[0].lin.weight[:, :3].detach(), 30)
     assert spectral.holds
-    assert 0 < method.equilibrium(problem).contraction <= spectral.value / spectral.limit
+    assert 0 < method.on(problem).solve().solution.contraction <= spectral.value / spectral.limit
 
 
 def test_a_warm_start_of_another_size_starts_cold():
     graph, _, problem = small_problem()
     method = LIGNN(gcn(graph), 0.4, False, TIGHT, warm_start=True).eval()
-    method.loss(problem, torch.Generator().manual_seed(0))
-    method.predict(problem)
+    epoch = taped(method, problem)
+    _, carry = method.evaluate(problem, epoch)
     fewer = Problem.of(random_graph(n=20, seed=1), half_split(20).train, torch.float64)
-    assert method.predict(fewer).probabilities.shape == (20, 3)
+    prediction, _ = method.evaluate(fewer, replace(epoch, carry=carry))
+    assert torch.equal(prediction.probabilities, method.predict(fewer).probabilities)
 
 
 def test_an_adaptive_mask_rate_needs_an_adjoint_to_follow():

@@ -7,7 +7,7 @@ import torch
 from lignn.equilibrium.solvers import Picard
 from lignn.methods import LIGNN, LaE, Problem
 from lignn.training import Settings, scorer, train
-from tests.methods.small import directional_error, gcn, gradients, small_problem
+from tests.methods.small import directional_error, gcn, gradients, small_problem, taped
 
 
 def trained(inductive, epochs=4, path=None, progress=None):
@@ -36,11 +36,11 @@ def test_inductively_every_epoch_solves_on_the_training_graph():
 def test_the_state_is_the_equilibrium_of_the_present_weights():
     graph, _, problem = small_problem(1)
     method = LaE(gcn(graph), 0.4, tol=1e-12)
-    gradients(method, problem)  # the first epoch, whose update is left out
-    value = method.predict(problem).solution.value
-    reused, slopes = gradients(method, problem)
-    assert method.solution.steps == 0
-    assert torch.equal(method.solution.value, value)
+    prediction, carry = method.evaluate(problem, taped(method, problem))  # the first epoch, without its update
+    solution = taped(method, problem, carry=carry).solution
+    assert solution.steps == 0
+    assert torch.equal(solution.value, prediction.solution.value)
+    reused, slopes = gradients(method, problem, carry=carry)
     fresh, expected = gradients(LaE(method.step.backbone, 0.4, tol=1e-12), problem)
     assert reused == pytest.approx(fresh, rel=1e-10)
     for name, slope in slopes.items():
@@ -50,9 +50,9 @@ def test_the_state_is_the_equilibrium_of_the_present_weights():
 def test_a_state_of_another_problem_is_not_reused():
     graph, split, problem = small_problem(1)
     method = LaE(gcn(graph), 0.4)
-    method.predict(Problem.of(graph, split.train | split.val, torch.float64))
-    gradients(method, problem)
-    assert method.solution.steps > 3
+    other = Problem.of(graph, split.train | split.val, torch.float64)
+    _, carry = method.evaluate(other, taped(method, other))
+    assert taped(method, problem, carry=carry).solution.steps > 3
 
 
 class KilledError(Exception):
@@ -99,8 +99,7 @@ def test_the_adjoint_stops_as_soon_as_it_expands(monkeypatch):
         lambda features, state, adj: 6 * torch.cat([first, state[:-1]]) + 0 * features.sum(),
     )
     seed = next(s for s in range(99) if not hidden_at(problem, s)[28])
-    method.loss(problem, torch.Generator().manual_seed(seed)).backward()
-    account = method.account()
+    account = taped(method, problem, seed).account()
     assert account["forward"]["status"] == "converged"
     assert account["backward"]["status"] == "diverging"
     assert account["backward"]["contraction"] == pytest.approx(2)
@@ -120,26 +119,27 @@ def test_feature_mask_acts_on_the_taped_step_alone(make):
     graph, _, problem = small_problem(3)
     solver = {} if make is LaE else {"solver": Picard(tol=3e-6, max_steps=300, norm="max")}
     plain, masked = (make(gcn(graph), 0.4, feature_mask=share, **solver) for share in (0.0, 0.6))
-    first, second = gradients(plain, problem)[0], gradients(masked, problem)[0]
-    assert first != second
-    assert torch.equal(plain.solution.value, masked.solution.value)
+    first, second = taped(plain, problem), taped(masked, problem)
+    assert first.loss.item() != second.loss.item()
+    assert torch.equal(first.solution.value, second.solution.value)
 
 
 def test_the_loss_with_a_feature_mask_written_out():
     graph, _, problem = small_problem(3)
     method = LaE(gcn(graph), 0.4, tol=1e-12, feature_mask=0.6)
-    loss, _ = gradients(method, problem, seed=7)
+    epoch = taped(method, problem, seed=7)
     draw = torch.Generator().manual_seed(7)
     hidden = problem.labels.hide(0.4, draw)
     torch.randint(2**31, (1,), generator=draw)
     x = graph.x * (torch.rand(30, generator=draw) >= 0.6)[:, None] / 0.4
     backbone, adj = method.step.backbone, problem.adjacency()
-    state = method.solution.value.clone()
+    state = epoch.solution.value.clone()
     state[problem.labels.mask] = problem.labels.onehot[problem.labels.mask]
     state[hidden.hidden] = 0
     out = backbone.step(backbone.features(x, adj), state / 0.6, adj).softmax(1)
     nodes = hidden.supervised
-    assert loss == pytest.approx(torch.nn.functional.nll_loss(out[nodes].log(), graph.y[nodes]).item(), rel=1e-10)
+    expected = torch.nn.functional.nll_loss(out[nodes].log(), graph.y[nodes]).item()
+    assert epoch.loss.item() == pytest.approx(expected, rel=1e-10)
 
 
 def test_exact_gradient_with_a_feature_mask():

@@ -8,7 +8,7 @@ import torch
 
 from lignn.equilibrium import Implicit, LastStep
 from lignn.equilibrium.solvers import Picard
-from lignn.methods import LIGNN, LabelInput, LabelInputted, LabelReuse, LaE, Problem
+from lignn.methods import LIGNN, Carry, LabelInput, LabelInputted, LabelReuse, LaE, Problem
 from lignn.training import Settings, scorer, train
 from tests.methods.small import built, gcn
 from tests.problems import half_split, random_graph
@@ -47,17 +47,22 @@ def run(graph, split, make, inductive):
     inference = Problem.of(graph, split.train, torch.float64)
     training = Problem.of(seen, split.train, torch.float64) if inductive else inference
     trace = []
-    predict = method.predict
 
-    def traced(problem):
-        prediction = predict(problem)
+    def note(prediction):
         weights = {name: value.clone() for name, value in method.state_dict().items()}
         trace.append((weights, prediction.probabilities.clone()))
-        return prediction
 
-    method.predict = traced
+    evaluate = method.evaluate
+
+    def traced(problem, epoch):
+        prediction, carry = evaluate(problem, epoch)
+        note(prediction)
+        return prediction, carry
+
+    method.evaluate = traced
     settings = Settings(max_epochs=8, patience=8)
     history = train(method, training, inference, scorer(graph, split), torch.Generator().manual_seed(0), settings)
+    note(history.prediction)
     return trace, history
 
 
@@ -142,8 +147,9 @@ def own_label_reaches_own_prediction(make, fixed_state=False):
         method.gradient = Watched(method.gradient)
         if fixed_state and state is not None:
             method.solver = Picard(tol=0, max_steps=0)
-            method.warm_start, method._states = True, {"training": state}
-        method.loss(Problem.of(version, split.train, torch.float64), torch.Generator().manual_seed(3))
+            method.warm_start = True
+        problem = Problem.of(version, split.train, torch.float64)
+        method.epoch(problem, torch.Generator().manual_seed(3), Carry(state=state))
         state = method.gradient.state
         outputs.append(method.gradient.out[node])
     return not torch.equal(*outputs)
@@ -178,7 +184,8 @@ def test_a_warm_start_opens_the_indirect_path_of_the_forward_mask():
         method = make(graph)
         method.gradient = Watched(method.gradient)
         seen = Problem.of(version, split.train, torch.float64)
-        method.loss(seen, torch.Generator().manual_seed(1))
-        method.loss(seen, torch.Generator().manual_seed(3))
+        first_epoch = method.epoch(seen, torch.Generator().manual_seed(1))
+        _, carry = method.evaluate(seen, first_epoch)
+        method.epoch(seen, torch.Generator().manual_seed(3), carry)
         outputs.append(method.gradient.out[node])
     assert not torch.equal(*outputs)

@@ -5,7 +5,7 @@ import scipy.sparse as sp
 import torch
 
 from lignn import Graph
-from lignn.methods import Prediction, Problem
+from lignn.methods import LPA, Prediction, Problem
 from lignn.propagation import SparseMatrix
 from tests.methods.small import patchwork, small_problem
 from tests.problems import random_graph
@@ -96,7 +96,10 @@ def test_a_graph_without_features_has_none_to_hide():
 
 
 def test_labels_of_a_prediction():
-    p = torch.tensor([[0.2, 0.8], [0.6, 0.4]])
-    evidence = torch.tensor([True, True])
-    assert Prediction(p, evidence).labels.tolist() == [1, 0]
-    assert Prediction(torch.tensor([[0.2, 0.8], [0.6, 0.7]]), evidence, True).labels.tolist() == [[0, 1], [1, 1]]
+    for multilabel, p, expected in [
+        (False, [[0.2, 0.8], [0.6, 0.4]], [1, 0]),
+        (True, [[0.2, 0.8], [0.6, 0.7]], [[0, 1], [1, 1]]),
+    ]:
+        graph = random_graph(n=2, num_classes=2, multilabel=multilabel)
+        bound = LPA().on(Problem.of(graph, torch.tensor([True, True])))
+        assert Prediction(bound, torch.tensor(p)).labels.tolist() == expected

@@ -13,7 +13,7 @@ from lignn.equilibrium.solvers import Anderson, Broyden, Picard
 from lignn.errors import ConfigError
 from lignn.methods import LPA, Problem, ResLPA
 from lignn.training import Settings, scorer, train
-from tests.methods.small import dense_operator, directional_error, gradients, patchwork
+from tests.methods.small import dense_operator, directional_error, gradients, patchwork, taped
 from tests.problems import half_split, random_graph
 
 SOLVERS = [Anderson(tol=1e-12, max_steps=2000), Picard(tol=1e-13, max_steps=20000), Broyden(tol=1e-12, max_steps=5000)]
@@ -50,7 +50,7 @@ KINDS = [{}, {"weighted": True}, {"directed": True}, {"multilabel": True}]
 @pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: type(solver).__name__)
 def test_lpa_is_its_closed_form(solver, options):
     graph, known = two_components(**options)
-    value = LPA(0.8, solver).equilibrium(Problem.of(graph, known, torch.float64)).value
+    value = LPA(0.8, solver).on(Problem.of(graph, known, torch.float64)).solve().solution.value
     torch.testing.assert_close(value, closed_form(graph, known, 0.8), rtol=0, atol=1e-9)
 
 
@@ -62,14 +62,14 @@ def test_reslpa_is_its_closed_form(lam, options):
     network = GCN(5, 3, hidden=8, generator=torch.Generator().manual_seed(2)).double()
     with torch.no_grad():
         offset = lam * network(problem.x, problem.adjacency())
-    value = ResLPA(network, lam, solver=EXACT).equilibrium(problem).value
+    value = ResLPA(network, lam, solver=EXACT).on(problem).solve().solution.value
     torch.testing.assert_close(value, closed_form(graph, known, lam, offset), rtol=0, atol=1e-9)
 
 
 def test_where_labels_are_unknown_lambda_changes_only_the_way():
     graph, known = two_components()
     problem = Problem.of(graph, known, torch.float64)
-    slow, fast = (LPA(lam, EXACT).equilibrium(problem).value for lam in (0.2, 1.0))
+    slow, fast = (LPA(lam, EXACT).on(problem).solve().solution.value for lam in (0.2, 1.0))
     torch.testing.assert_close(slow[~known], fast[~known], rtol=0, atol=1e-9)
     assert (slow - fast)[known].abs().max() > 0.1
 
@@ -78,7 +78,7 @@ def test_lpa_rows_do_not_sum_to_one_but_its_probabilities_do():
     graph, known = two_components()
     method = LPA(0.9)
     problem = Problem.of(graph, known)
-    state = method.equilibrium(problem).value
+    state = method.on(problem).solve().solution.value
     assert (state.sum(1) - 1).abs().max() > 0.05
     expected = state / state.sum(1, keepdim=True)
     torch.testing.assert_close(method.predict(problem).probabilities, expected)
@@ -90,7 +90,7 @@ def test_k_propagations():
     A, Y = dense_operator(graph, 0.9), problem.labels.onehot
     expected = A @ Y
     expected = A @ torch.where(known[:, None], Y, expected)
-    value = LPA(solver=Picard(tol=0, max_steps=2)).equilibrium(problem).value
+    value = LPA(solver=Picard(tol=0, max_steps=2)).on(problem).solve().solution.value
     torch.testing.assert_close(value, expected, rtol=0, atol=1e-12)
 
 
@@ -99,11 +99,13 @@ def test_where_no_label_arrives_the_state_is_the_limit_from_zero():
     graph, known, reached = patchwork()
     problem = Problem.of(graph, known, torch.float64)
     method = LPA(0.9, EXACT)
-    assert not method.equilibrium(problem).value[~reached].any()
+    assert not method.on(problem).solve().solution.value[~reached].any()
     one = torch.ones(21, 3, dtype=torch.float64)
-    elsewhere = method.equilibrium(problem, one).value
+    elsewhere = method.on(problem).solve(one).solution.value
     assert elsewhere[~reached].abs().max() > 0.5
-    torch.testing.assert_close(elsewhere[reached], method.equilibrium(problem).value[reached], rtol=0, atol=1e-8)
+    torch.testing.assert_close(
+        elsewhere[reached], method.on(problem).solve().solution.value[reached], rtol=0, atol=1e-8
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -120,8 +122,9 @@ def test_reslpa_gradient_against_finite_differences(seed):
     method.gradient = Implicit("exact", EXACT)
     assert directional_error(method, problem, seed=hiding) < 1e-6
     gradients(method, problem, hiding)
-    assert method.solution.ok
-    assert method.solution.adjoints[-1].ok
+    solution = taped(method, problem).solution
+    assert solution.ok
+    assert solution.adjoints[-1].ok
 
 
 def test_reslpa_learns_what_propagation_cannot():

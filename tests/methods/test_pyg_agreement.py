@@ -34,7 +34,7 @@ def test_label_propagation_with_a_hook_that_resets_is_lpa(problem, lam):
     _, edges = lazy_edges(problem, lam)
     labels = problem.labels
     theirs = LabelPropagation(K, alpha=1.0)(labels.onehot, mask=labels.mask, post_step=labels.clamp, **edges)
-    ours = LPA(lam, Picard(tol=0, max_steps=K)).equilibrium(problem).value
+    ours = LPA(lam, Picard(tol=0, max_steps=K)).on(problem).solve().solution.value
     torch.testing.assert_close(labels.clamp(ours), theirs, rtol=0, atol=1e-12)
 
 
@@ -46,7 +46,7 @@ def test_label_propagation_without_it_anchors_at_the_initial_labels():
     theirs = LabelPropagation(500, alpha=0.9)(Y, graph.edge_index, mask=problem.labels.mask)
     anchored = 0.1 * torch.linalg.solve(torch.eye(20, dtype=torch.float64) - 0.9 * A, Y)
     torch.testing.assert_close(theirs, anchored, rtol=0, atol=1e-6)
-    ours = LPA(0.9, Anderson(tol=1e-12)).equilibrium(problem).value
+    ours = LPA(0.9, Anderson(tol=1e-12)).on(problem).solve().solution.value
     unknown = ~problem.labels.mask
     assert (ours - theirs)[unknown].abs().max() > 0.1
     assert (ours.argmax(1) != theirs.argmax(1))[unknown].any()

@@ -75,7 +75,12 @@ def test_options_reach_the_method_and_the_network():
     assert method.step.backbone.dropouts[0].p == 0.5
     assert method.solver == Anderson(tol=1e-4 / 3, max_steps=7)
     assert method.gradient == Implicit("exact", Anderson(tol=1e-5 * 2 / 9, max_steps=7))
-    assert (method.rate, method.masking.forward_mask, method.warm_start, method.feature_mask) == (0.25, True, True, 0.3)
+    assert (method.mask_rate, method.masking.forward_mask, method.warm_start, method.feature_mask) == (
+        0.25,
+        True,
+        True,
+        0.3,
+    )
     assert build("lignn", 5, 3).step.jacobian == "exact"
     assert build("lignn", 5, 3, jacobian="diagonal").step.jacobian == "diagonal"
     assert build("lignn", 5, 3, gradient="last_step").gradient == LastStep()
@@ -118,7 +123,7 @@ def test_correct_and_smooth_stands_behind_any_method():
         ("lpa", {"lamb": 0.5}, "method 'lpa' has no option 'lamb'; did you mean 'lam'?"),
         ("backbone", {"mask_rate": 0.5}, "method 'backbone' has no option 'mask_rate'; it has none"),
         ("correct_and_smooth", {"base": "lpaa"}, "method 'lpaa' is unknown; did you mean 'lpa'?"),
-        ("lignn", {"backbone": "jknt"}, "backbone 'jknt' is unknown: did you mean 'jknet'?"),
+        ("lignn", {"backbone": "jknt"}, "backbone 'jknt' is unknown; did you mean 'jknet'?"),
         ("lignn", {"backbone_options": {"hiden": 3}}, "backbone GCN has no option 'hiden'; did you mean 'hidden'?"),
         ("lignn", {"solver": "andersen"}, "solver 'andersen' is unknown; did you mean 'anderson'?"),
         ("lignn", {"gradient": "exakt"}, "gradient 'exakt' is unknown; did you mean 'exact'?"),

@@ -7,9 +7,9 @@ from torch.nn import functional
 from lignn.backbones import GCN, MLP
 from lignn.equilibrium.solvers import Anderson, Picard
 from lignn.methods import EIGNN, IGNN, LIGNN, LabelInputted, LabelReuse, LaE, Problem, label_inputted
-from lignn.methods.ignn import Representation
+from lignn.methods.representation import Representation
 from lignn.training import Settings, scorer, train
-from tests.methods.small import gcn, gradients, small_problem
+from tests.methods.small import gcn, gradients, small_problem, taped
 
 EPOCHS = 6
 
@@ -17,14 +17,9 @@ EPOCHS = 6
 @pytest.fixture
 def solves(monkeypatch):
     """One entry for each training solve that was run."""
-    found, solve = [], label_inputted.solve
-
-    def counted(*args, **options):
-        if torch.is_grad_enabled():  # predictions solve without
-            found.append(1)
-        return solve(*args, **options)
-
-    monkeypatch.setattr(label_inputted, "solve", counted)
+    found = []
+    solve = label_inputted.solve
+    monkeypatch.setattr(label_inputted, "solve", lambda *args, **options: found.append(1) or solve(*args, **options))
     return found
 
 
@@ -86,32 +81,34 @@ def test_every_epoch_solves_on_another_graph_than_predictions(solves):
 def test_changed_weights_are_noticed(solves):
     graph, _, problem = small_problem(1)
     method = LIGNN(gcn(graph), solver=Picard(tol=1e-10, max_steps=300))
-    gradients(method, problem)
-    method.predict(problem)
-    gradients(method, problem)
+    _, carry = method.evaluate(problem, taped(method, problem))
+    gradients(method, problem, carry=carry)
     assert len(solves) == 1
     for weight in method.parameters():
         weight.data.mul_(0.9)
-    loss, _ = gradients(method, problem)
+    loss, _ = gradients(method, problem, carry=carry)
     assert len(solves) == 2
     assert loss == gradients(LIGNN(method.step.backbone, solver=method.solver), problem)[0]
 
 
-def test_nothing_is_kept_of_predictions_without_training():
+@pytest.mark.parametrize("make", [LaE, LIGNN, lambda backbone: LIGNN(backbone, warm_start=True)])
+def test_a_method_keeps_nothing_but_its_weights(make):
     graph, _, problem = small_problem(1)
-    method = LIGNN(gcn(graph))
-    method.predict(problem)
-    assert method._evaluation is None
+    method = make(gcn(graph))
+    before = dict(vars(method))
+    method.evaluate(problem, taped(method, problem))
+    assert vars(method) == before
 
 
 @pytest.mark.parametrize("make", [LaE, LabelReuse, lambda backbone: LIGNN(backbone, forward_mask=True)])
 def test_predictions_that_training_cannot_repeat_take_no_step_more(make):
     graph, _, problem = small_problem(1)
     method, calls = make(gcn(graph)), []
-    gradients(method, problem)
+    epoch = taped(method, problem)
     bound = method.step.bind(problem)
     method.step.bind = lambda _: lambda state: calls.append(1) or bound(state)
-    assert method.predict(problem).solution.steps == len(calls)
+    prediction, _ = method.evaluate(problem, epoch)
+    assert prediction.solution.steps == len(calls)
 
 
 def representation(name, graph, **options):
@@ -123,13 +120,13 @@ def representation(name, graph, **options):
 def reused(monkeypatch):
     """For each equilibrium of a representation, whether it was known already."""
     found = []
-    solved = Representation.solved
+    known = Representation._known
 
-    def noted(self, problem):
-        found.append(solution := solved(self, problem))
+    def noted(self, carry, problem):
+        found.append(solution := known(self, carry, problem))
         return solution
 
-    monkeypatch.setattr(Representation, "solved", noted)
+    monkeypatch.setattr(Representation, "_known", noted)
     return found
 
 
@@ -147,7 +144,7 @@ def test_a_representation_is_solved_once_an_epoch(reused, monkeypatch, make):
 
     records, weights = once()
     assert sum(solution is not None for solution in reused) == EPOCHS - 1
-    monkeypatch.setattr(Representation, "solved", lambda *_: None)
+    monkeypatch.setattr(Representation, "_known", lambda *_: None)
     expected, expected_weights = once()
     assert records == expected
     assert all(torch.equal(weights[name], value) for name, value in expected_weights.items())
@@ -159,10 +156,10 @@ def test_a_representation_is_solved_again_on_another_graph_or_with_other_weights
     assert not any(reused)
     graph, _, problem = small_problem(1)
     method = make(graph, torch.Generator().manual_seed(3)).eval()
-    gradients(method, problem)
-    first = method.predict(problem)
+    first, carry = method.evaluate(problem, taped(method, problem))
     for weight in method.parameters():
         weight.data.mul_(0.5)
+    gradients(method, problem, carry=carry)
     second = method.predict(problem)
     assert not any(reused)
     assert not torch.equal(first.probabilities, second.probabilities)

@@ -37,7 +37,7 @@ def test_loss_is_over_all_known_nodes_and_needs_no_randomness():
     method = ThreeFerence(sgc(graph))
     out = method.step.bind(problem)(problem.labels.onehot)
     expected = torch.nn.functional.nll_loss(out[split.train].log(), graph.y[split.train])
-    losses = [method.loss(problem, torch.Generator().manual_seed(seed)).item() for seed in range(3)]
+    losses = [method.epoch(problem, torch.Generator().manual_seed(seed)).loss.item() for seed in range(3)]
     assert losses == pytest.approx([expected.item()] * 3, rel=1e-12)
 
 
@@ -52,7 +52,7 @@ def test_prediction_is_the_equilibrium():
     method = ThreeFerence(sgc(graph)).eval()
     prediction = method.predict(problem)
     assert prediction.solution.ok
-    again = method.inference_map(problem)(prediction.probabilities)
+    again = method.on(problem).map(prediction.probabilities)
     torch.testing.assert_close(again, prediction.probabilities, rtol=0, atol=1e-4)
 
 

@@ -64,7 +64,7 @@ def steps(f, start, count=6):
 def k_steps(method, problem, k, start=None):
     """What the code computes in k plain steps."""
     method.inference = Picard(tol=0, max_steps=k)
-    return method.equilibrium(problem, start).value
+    return method.on(problem).solve(start).solution.value
 
 
 def check(published, rewritten, method, p, rows=slice(None)):

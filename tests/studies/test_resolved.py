@@ -13,8 +13,8 @@ GCN, LIGCN = (planned.config for planned in tiny.STUDY.plan(1))
 
 def settings(method: dict, **changes: object) -> dict:
     config = replace(GCN, method=method, **changes)
-    parts = run.assemble(config)
-    return resolved(config, parts.method, parts.settings)
+    assembly, _, _ = run.assembled(config)
+    return resolved(config, assembly.method, run.settings_of(config.training))
 
 
 def test_a_result_has_what_the_config_leaves_to_the_code():
@@ -25,7 +25,11 @@ def test_a_result_has_what_the_config_leaves_to_the_code():
     assert found["method"]["solver"] == found["method"]["inference"] == picard | {"tol": 1e-4 / classes}
     adjoint = picard | {"tol": 1e-5 * (classes - 1) / classes**2}
     assert found["method"]["gradient"] == {"class": "Implicit", "form": "paper", "solver": adjoint}
-    assert found["method"]["masking"] == {"class": "LoopingState", "forward_mask": False}
+    assert found["method"]["masking"] == {
+        "class": "LoopingState",
+        "forward_mask": False,
+        "constant_scale": True,
+    }
     assert (found["method"]["mask_rate"], found["method"]["jacobian"]) == (0.5, "exact")
     assert found["backbone"] == {"class": "GCN", "hidden": 4, "num_layers": 2, "dropout": 0.0}
     assert (found["training"]["max_epochs"], found["training"]["patience"]) == (2, 100)
@@ -51,8 +55,8 @@ def test_methods_with_a_base_or_a_network_of_their_own():
 
 def test_the_network_of_3ference_is_the_one_that_was_built():
     config = replace(GCN, method={"name": "threeference"})
-    parts = run.assemble(config)
-    found = resolved(config, parts.method, parts.settings)["backbone"]
-    network = parts.method.step.backbone
+    assembly, _, _ = run.assembled(config)
+    found = resolved(config, assembly.method, run.settings_of(config.training))["backbone"]
+    network = assembly.method.step.backbone
     assert (found["class"], found["hops"], found["hidden"]) == ("SGC", network.hops, 4)
     assert (found["head"] == "mlp") == (network.head.first.weight.shape[0] == 4)

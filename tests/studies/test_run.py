@@ -39,18 +39,18 @@ def test_the_curve_is_recorded_on_request():
 
 
 def test_inductive_training_has_no_edges_at_held_out_nodes():
-    parts = run.assemble(replace(GCN, inductive=True))
+    assembly, _, _ = run.assembled(replace(GCN, inductive=True))
     graph = datasets.load(GCN.dataset, **GCN.dataset_options)
     held_out = graph.splits[0].held_out
-    assert not held_out[parts.training.edges.edge_index].any()
-    assert parts.inference.edges.num_edges == graph.num_edges
-    transductive = run.assemble(GCN)
+    assert not held_out[assembly.training.edges.edge_index].any()
+    assert assembly.inference.edges.num_edges == graph.num_edges
+    transductive, _, _ = run.assembled(GCN)
     assert transductive.training is transductive.inference
 
 
 def test_precision():
-    parts = run.assemble(replace(LIGNN, precision="float64"))
-    assert {p.dtype for p in parts.method.parameters()} == {parts.inference.dtype} == {torch.float64}
+    assembly, _, _ = run.assembled(replace(LIGNN, precision="float64"))
+    assert {p.dtype for p in assembly.method.parameters()} == {assembly.inference.dtype} == {torch.float64}
 
 
 def test_splits_by_kind():
@@ -97,7 +97,7 @@ def test_solver_statistics():
 
 
 def test_training_that_fails_at_once_says_so(monkeypatch):
-    monkeypatch.setattr(run, "train", lambda *_: History(end="the loss or the state is not finite any more"))
+    monkeypatch.setattr(run.Assembly, "train", lambda *_: History(end="the loss or the state is not finite any more"))
     with pytest.raises(LignnError, match="training ended in its first epoch: the loss"):
         run.perform(GCN)
 

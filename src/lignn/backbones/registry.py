@@ -19,8 +19,8 @@ from lignn.backbones.jknet import JKNet
 from lignn.backbones.mlp import MLP
 from lignn.backbones.sage import SAGE
 from lignn.backbones.sgc import SGC
-from lignn.errors import ConfigError, did_you_mean
-from lignn.options import check_options
+from lignn.errors import ConfigError
+from lignn.options import check_options, named
 
 BACKBONES: dict[str, type[Backbone]] = {
     "gat": GAT,
@@ -68,7 +68,7 @@ def resolve(
         if options:
             raise ConfigError(f"backbone: {type(spec).__name__} is built already and cannot take {', '.join(options)}")
         return _from_instance(spec, num_features, num_classes, label_inputs)
-    factory: Callable[..., Any] = _by_name(spec) if isinstance(spec, str) else spec
+    factory = factory_of(spec)
     parameters = inspect.signature(factory).parameters
     what = f"backbone {getattr(factory, '__name__', type(factory).__name__)}"
     if "label_inputs" in parameters:
@@ -84,10 +84,13 @@ def resolve(
     return Adapter(module, num_features, num_classes, label_inputs)
 
 
-def _by_name(name: str) -> type[Backbone]:
-    if name not in BACKBONES:
-        raise ConfigError(f"backbone {name!r} is unknown: {did_you_mean(name, BACKBONES)}")
-    return BACKBONES[name]
+def factory_of(spec: Spec) -> Callable[..., Any]:
+    """Return the class or factory that `spec` names or is."""
+    if isinstance(spec, str):
+        return named("backbone", spec, BACKBONES)
+    if not callable(spec):
+        raise ConfigError(f"backbone: a name, a class or a module is needed, got {spec!r}")
+    return spec
 
 
 def _from_instance(module: nn.Module, num_features: int, num_classes: int, label_inputs: int) -> Backbone:

@@ -144,9 +144,8 @@ def _update(method: Method, problem: Problem) -> Side:
 
     def update() -> None:
         optimizer.zero_grad(set_to_none=True)
-        method.loss(problem, generator).backward()
+        method.epoch(problem, generator).loss.backward()
         optimizer.step()
-        method.after_update()
 
     return update
 

@@ -45,7 +45,7 @@ def fit_lignn(problem: Task, seed: int, settings: Settings, warm_start: bool = T
     """LI-GCN by lignn; each solve starts from the last epoch's state."""
     start = perf_counter()
     side = Lignn(problem, STEPS, seed)
-    side.method = LIGNN.of_paper(backbone(problem.graph, seed), MASK_RATE, max_steps=STEPS, warm_start=warm_start)
+    side.method = LIGNN.configured(backbone(problem.graph, seed), MASK_RATE, max_steps=STEPS, warm_start=warm_start)
     history = train(side.method, side.training, side.inference, side.score, side.generator, settings)
     return {"seconds": perf_counter() - start, "epochs": len(history.epochs), "score": history.best_record["test"]}
 

@@ -11,9 +11,8 @@ from lignn.bench.goals import at_least
 from lignn.bench.sides import Task, task
 from lignn.bench.timing import Record, Side, interleaved, versions
 from lignn.classifier import NodeClassifier
-from lignn.classifier.live import Live
 from lignn.labels import KnownLabels
-from lignn.methods import Problem
+from lignn.methods import Prediction, Problem
 
 UPDATES = 200
 FEW_EPOCHS = 20
@@ -78,11 +77,12 @@ def _warm(problem: Task, classifier: NodeClassifier, count: int) -> Side:
 def _cold(problem: Task, classifier: NodeClassifier, count: int) -> Side:
     """The same labels, each solve from zero."""
     graph = problem.graph
-    live = Live.of(classifier.method_, Problem.of(graph, problem.split.train))
+    bound = classifier.method_.on(Problem.of(graph, problem.split.train))
+    bound.solve()  # looks at the features, once
     arriving, known = iter(_arrivals(problem, count)), problem.split.train.clone()
 
-    def solve() -> Live:
+    def solve() -> Prediction:
         known[next(arriving)] = True
-        return live.with_labels(KnownLabels.of(graph, known.clone()))
+        return bound.with_labels(KnownLabels.of(graph, known.clone())).solve()
 
     return solve

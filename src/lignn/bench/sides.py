@@ -15,8 +15,9 @@ from lignn.bench.power_law import power_law
 from lignn.equilibrium import Implicit
 from lignn.equilibrium.solvers import Picard
 from lignn.graph import Graph, Split, splits
-from lignn.methods import LIGNN, Problem
-from lignn.training import Scores, scorer
+from lignn.labels import KnownLabels
+from lignn.methods import LIGNN, Carry, Epoch
+from lignn.training import Scores, assemble, scorer
 
 HIDDEN = 64
 MASK_RATE = 0.25
@@ -66,30 +67,33 @@ class Lignn:
     def __init__(self, task: Task, steps: int = 10, seed: int = 0, inductive: bool = True) -> None:
         budget = Picard(tol=0, max_steps=steps)
         network = backbone(task.graph, seed)
-        self.method = LIGNN(network, MASK_RATE, solver=budget, gradient=Implicit("paper", budget))
-        self.inference = Problem.of(task.graph, task.split.train)
-        self.training = Problem.of(task.training_graph, task.split.train) if inductive else self.inference
+        method = LIGNN(network, MASK_RATE, solver=budget, gradient=Implicit("paper", budget))
+        labels = KnownLabels.of(task.graph, task.split.train)
+        unseen = task.split.held_out if inductive else None
+        assembly = assemble(lambda _: method, task.graph, labels, seed=seed, unseen=unseen)
+        self.method, self.training, self.inference = method, assembly.training, assembly.inference
+        self.generator, self.carry = assembly.generator, Carry()
         self.score = scorer(task.graph, task.split)
-        self.optimizer = torch.optim.Adam(self.method.parameters(), lr=LEARNING_RATE)
-        self.generator = torch.Generator().manual_seed(seed)
+        self.optimizer = torch.optim.Adam(method.parameters(), lr=LEARNING_RATE)
 
     def epoch(self) -> Scores:
-        """One update, one evaluation."""
-        self.update()
-        return self.evaluate()
+        """Run one update and one evaluation."""
+        return self.evaluate(self.update())
 
-    def update(self) -> None:
+    def update(self) -> Epoch:
         """Solve, tape a step, solve the adjoint, change the weights."""
         self.method.train()
         self.optimizer.zero_grad(set_to_none=True)
-        self.method.loss(self.training, self.generator).backward()
+        epoch = self.method.epoch(self.training, self.generator, self.carry)
+        epoch.loss.backward()
         self.optimizer.step()
-        self.method.after_update()
+        return epoch
 
-    def evaluate(self) -> Scores:
+    def evaluate(self, epoch: Epoch) -> Scores:
         """Solve on the whole graph, and score."""
         self.method.eval()
-        return self.score(self.method.predict(self.inference))
+        prediction, self.carry = self.method.evaluate(self.inference, epoch)
+        return self.score(prediction)
 
 
 class Textbook:

@@ -1,19 +1,17 @@
-"""Can this prediction be relied on? Whether its solve converged, to what, and whether there is anything else."""
+"""Can this prediction be relied on? Whether its solve converged, and whether the equilibrium is the only one."""
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal
 
 import numpy as np
 
-from lignn.backbones import GCN, SGC
-from lignn.backbones.layers import Linear
-from lignn.classifier.live import Live
-from lignn.equilibrium import Status
+from lignn.equilibrium import Map, Solution, Status
 from lignn.equilibrium.wellposed import Bound, spectral_radius, theorem1
-from lignn.errors import InputError
-from lignn.methods import EIGNN, IGNN, BackboneStep, LabelInputted, PropagationStep
+from lignn.errors import ConvergenceWarning, InputError
+from lignn.methods import BoundMethod, Prediction
 from lignn.propagation import Adjacency
 
 Verdict = Literal["yes", "no", "unknown"]
@@ -21,22 +19,22 @@ Verdict = Literal["yes", "no", "unknown"]
 
 @dataclass(frozen=True)
 class Certificate:
-    """The account of the last solve, and how well-posed the equilibrium is.
+    """How the last solve ended, and how well-posed the equilibrium is.
 
     Attributes:
-        solved: whether the method has an equilibrium at all; if not, nothing below says anything.
+        solved: whether the method has an equilibrium at all; if not, all other values are meaningless.
         status: how the solve ended.
-        steps: of the solve.
-        residual: its last change, in the solver's norm.
-        tol: what was asked for.
+        steps: number of steps of the solve.
+        residual: last change of the solve, in the solver's norm.
+        tol: tolerance of the solve.
         contraction: `K̂`, the largest ratio of two successive changes.
-        spectral_radius: of the map's Jacobian at the equilibrium; None if it was not found, or for methods whose state
-            is not labels.
-        bounds: Theorem 1 in its three readings, where it applies (one-hop backbones).
-        unique: "yes" where that is proved (a bound holds, a linear map whose spectral radius is below 1, IGNN, EIGNN),
-            "no" where plain iteration is not even drawn to it (spectral radius at least 1) or label propagation keeps
-            whatever it starts with (nodes that no known label reaches), else "unknown".
-        message: of the solve, with what to try.
+        spectral_radius: spectral radius of the map's Jacobian at the equilibrium; None if it was not found, or for
+            methods whose state is not labels.
+        bounds: Theorem 1 in its three readings, if it applies (one-hop backbones).
+        unique: "yes" if that is proved (a bound holds, a linear map has a spectral radius below 1, or the method
+            contracts by construction), "no" if plain iteration does not converge to it (spectral radius of at least 1)
+            or label propagation keeps its start (at nodes that no known label reaches), otherwise "unknown".
+        message: message of the solve, with what to try.
     """
 
     solved: bool
@@ -52,12 +50,12 @@ class Certificate:
 
     @property
     def contracts(self) -> bool:
-        """Whether nothing speaks against a single equilibrium: K̂ and spectral radius are both below 1."""
+        """Whether nothing speaks against a unique equilibrium: K̂ and the spectral radius are both below 1."""
         return self.solved and self.contraction < 1 and (self.spectral_radius or 0) < 1 and self.unique != "no"
 
     @property
     def error(self) -> float:
-        """How far the state may be from the equilibrium, in the solver's norm: `residual / (1 - K̂)`."""
+        """Bound on the distance to the equilibrium, in the solver's norm: `residual / (1 - K̂)`."""
         return self.residual / (1 - self.contraction) if self.contraction < 1 else float("inf")
 
     def __str__(self) -> str:
@@ -85,21 +83,19 @@ def _in_words(bound: Bound) -> str:
     return f"Theorem 1 ({bound.name}): {bound.value:.3g} < {bound.limit:.3g} {holds}."
 
 
-def certify(live: Live) -> Certificate:
-    """The certificate of a prediction."""
-    solution, method = live.solution, live.method
-    label_inputted = isinstance(method, LabelInputted)
-    if solution is None or (label_inputted and not live.iterates):
+def certify(prediction: Prediction) -> Certificate:
+    """Return the certificate of a prediction."""
+    bound, solution = prediction.bound, prediction.solution
+    if solution is None or not bound.iterates:
         return Certificate(False, "no equilibrium", 0, 0.0, 0.0, 0.0, None, (), "unknown", "")
-    finite = solution.status is not Status.NON_FINITE
-    radius = spectral_radius_at(live) if label_inputted and finite else None
-    bounds = tuple(theorem1_bounds(live)) if label_inputted else ()
+    radius = _spectral_radius(bound.map, solution)
+    bounds = theorem1_bounds(bound)
     unique: Verdict = "unknown"
-    if any(bound.holds for bound in bounds) or isinstance(method, IGNN | EIGNN):
+    if any(bound.holds for bound in bounds) or bound.proof is not None:
         unique = "yes"
-    elif solution.status in (Status.DIVERGING, Status.NON_FINITE) or _keeps_its_start(live):
+    elif solution.status in (Status.DIVERGING, Status.NON_FINITE) or bound.keeps_start:
         unique = "no"
-    elif radius is not None and (radius >= 1 or _is_linear(live)):
+    elif radius is not None and (radius >= 1 or bound.linear):
         unique = "yes" if radius < 1 else "no"
     return Certificate(
         True,
@@ -109,54 +105,41 @@ def certify(live: Live) -> Certificate:
         solution.tol,
         solution.contraction,
         radius,
-        bounds,
+        tuple(bounds),
         unique,
         solution.message,
     )
 
 
-def _is_linear(live: Live) -> bool:
-    return isinstance(live.method, LabelInputted) and isinstance(live.method.step, PropagationStep)
-
-
-def _keeps_its_start(live: Live) -> bool:
-    """Whether label propagation has nodes that no known label reaches; with residuals they are held at zero.
-
-    The spectral radius is 1 then, which its rounding may well put below.
-    """
-    step = live.method.step if isinstance(live.method, LabelInputted) else None
-    return isinstance(step, PropagationStep) and step.residual is None and not bool(live.problem.evidence.all())
-
-
-def spectral_radius_at(live: Live) -> float | None:
-    """Of the Jacobian of `Ŷ ↦ step(clamp(Ŷ))` at the prediction; None if Arnoldi's method does not converge."""
-    assert live.solution is not None
-    clamp = live.problem.labels.clamp
+def _spectral_radius(fn: Map | None, solution: Solution) -> float | None:
+    """Return the spectral radius of the Jacobian at the solution; None if there is none, or Arnoldi's method fails."""
+    if fn is None or solution.status is Status.NON_FINITE:
+        return None
     try:
-        return spectral_radius(lambda state: live.step(clamp(state)), live.solution.value, tol=1e-3)
+        return spectral_radius(fn, solution.value, tol=1e-3)
     except InputError:
         return None
 
 
-def theorem1_bounds(live: Live) -> list[Bound]:
-    """Theorem 1 for a backbone of one hop with a linear map, `σ(Ã Z W_z + …)`; nothing for others."""
-    step = live.method.step if isinstance(live.method, LabelInputted) else None
-    backbone = step.backbone if isinstance(step, BackboneStep) else None
-    if isinstance(backbone, GCN) and len(backbone.convs) == 1:
-        weight = cast(Linear, backbone.first.lin).weight
-    elif isinstance(backbone, SGC) and backbone.hops == 1 and len(backbone.head.lins) == 1:
-        weight = backbone.head.first.weight
-    else:
+def theorem1_bounds(bound: BoundMethod) -> list[Bound]:
+    """Return Theorem 1 for maps of one hop that are linear before the activation; no bounds for others."""
+    found = bound.label_weight
+    if found is None:
         return []
-    adj = live.problem.adjacency(backbone.normalization, backbone.self_loops)
-    activation = "sigmoid" if live.problem.labels.multilabel else "softmax"
-    label_weight = weight[:, : backbone.label_inputs].detach()
-    return theorem1(label_weight, live.problem.edges.num_nodes, _norm(adj), activation)
+    labels = bound.problem.labels
+    activation = "sigmoid" if labels.multilabel else "softmax"
+    return theorem1(found.weight, len(labels.mask), _norm(found.adjacency), activation)
 
 
 def _norm(adj: Adjacency) -> float:
-    """`‖Ã‖₂`; for a directed graph its bound `√(‖Ã‖₁ ‖Ã‖_∞)`."""
+    """Return `‖Ã‖₂`; for a directed graph its bound `√(‖Ã‖₁ ‖Ã‖_∞)`."""
     if adj.T is adj:
         return adj.spectral_radius()
     matrix = adj.to_scipy()
     return float(np.sqrt(matrix.sum(0).max() * matrix.sum(1).max()))
+
+
+def warn_if_unsolved(prediction: Prediction) -> None:
+    """Warn if the solve did not reach its tolerance; to be called by functions that the user calls."""
+    if prediction.solution is not None and not prediction.solution.ok:
+        warnings.warn(prediction.solution.message, ConvergenceWarning, stacklevel=3)

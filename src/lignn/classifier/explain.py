@@ -1,22 +1,21 @@
-"""Which known labels drove a prediction, and by how much."""
+"""Which known labels a prediction depends on, and how much."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from lignn.classifier.classes import Classes
-from lignn.classifier.live import Live
-from lignn.equilibrium import Implicit, fixed_point
+from lignn.equilibrium import Implicit, differentiable
 from lignn.equilibrium.solvers import Anderson
 from lignn.errors import InputError
 from lignn.graph import Graph
-from lignn.methods import LabelInputted
+from lignn.methods import Prediction
 
 _ROUNDINGS = 10
-"""Units of rounding to which the adjoint is solved."""
+"""Tolerance of the adjoint, in units of rounding."""
 
 
 @dataclass(frozen=True)
@@ -64,54 +63,50 @@ class Explanation:
         return "\n".join([*lines, *found])
 
 
-def label_gradient(live: Live, node: int, number: int) -> Tensor:
-    """`∂Ŷ_ik / ∂Y`, n×c: how the state of class k at node i answers to every entry of the clamped label rows.
+def label_gradient(prediction: Prediction, node: int, number: int) -> Tensor:
+    """Return `∂Ŷ_ik / ∂Y`, n×c: how the state of class k at node i depends on every entry of the clamped labels.
 
-    From one adjoint solve; through all passes for methods that take a fixed number of them.
+    It costs one adjoint solve. Methods with a fixed number of passes are differentiated through all of them.
     """
-    if not isinstance(live.method, LabelInputted):
-        raise InputError(f"{type(live.method).__name__} does not take labels as input: they explain no prediction")
-    assert live.solution is not None
-    labels = live.problem.labels
-    known, onehot = labels.mask[:, None], labels.onehot.clone().requires_grad_()
-
-    def step(state: Tensor) -> Tensor:
-        return live.step(torch.where(known, onehot, state))
-
-    solver = live.method.inference
+    bound, solution = prediction.bound, prediction.solution
+    if bound.map is None or solution is None:
+        raise InputError(f"{type(bound.method).__name__} does not take labels as input: they explain no prediction")
+    onehot = bound.problem.labels.onehot.clone().requires_grad_()
+    fn = bound.with_labels(replace(bound.problem.labels, onehot=onehot)).map
+    assert fn is not None
     with torch.enable_grad():
-        if live.iterates:
+        if bound.iterates:
             tol = _ROUNDINGS * torch.finfo(onehot.dtype).eps
             gradient = Implicit(solver=Anderson(tol=tol, max_steps=300, norm="relative"))
-            state = fixed_point(step, live.solution.value, solver, gradient=gradient, throw=False).value
+            state = differentiable(fn, solution, gradient=gradient).value
         else:
             state = torch.zeros_like(onehot)
-            for _ in range(solver.max_steps):
-                state = step(state)
+            for _ in range(solution.steps):
+                state = fn(state)
         return torch.autograd.grad(state[node, number], onehot)[0]
 
 
-def gains_and_shares(live: Live, node: int, number: int) -> tuple[Tensor, Tensor]:
-    """`⟨G_j, Y_j - Ŷ_j⟩` and `⟨G_j, Y_j⟩` of every node j, `G_j = ∂Ŷ_ik / ∂Y_j`; zero for unknown ones.
+def gains_and_shares(prediction: Prediction, node: int, number: int) -> tuple[Tensor, Tensor]:
+    """Return `⟨G_j, Y_j - Ŷ_j⟩` and `⟨G_j, Y_j⟩` of every node j, `G_j = ∂Ŷ_ik / ∂Y_j`; zero for unknown ones.
 
-    Where the step is linear (label propagation) they are exactly what the state loses when row j of `M_t Y`, with node
-    j still clamped, becomes the node's own prediction (gain) or zero (share), and without a residual the shares sum to
-    the state. Elsewhere they are the first order of that. The gain is also the first order of what is lost when the
-    label is withdrawn and node j is predicted like any other.
+    For a linear step (label propagation) they are exactly what the state loses when row j of `M_t Y`, with node j still
+    clamped, becomes the node's own prediction (gain) or zero (share); without a residual the shares sum to the state.
+    For other steps they are the first-order approximation. The gain is also the first-order approximation of what is
+    lost when the label is withdrawn and node j is predicted like any other.
     """
-    gradient, labels = label_gradient(live, node, number), live.problem.labels
-    assert live.solution is not None
-    rows = labels.mask[:, None] * gradient
-    return (rows * (labels.onehot - live.solution.value)).sum(1), (rows * labels.onehot).sum(1)
+    gradient, labels = label_gradient(prediction, node, number), prediction.problem.labels
+    assert prediction.solution is not None
+    rows = labels.mask.to(gradient.device)[:, None] * gradient
+    return (rows * (labels.onehot - prediction.solution.value)).sum(1), (rows * labels.onehot).sum(1)
 
 
-def explain(live: Live, graph: Graph, classes: Classes, node: int, k: int) -> Explanation:
-    """The `k` known labels that gain most for the prediction at `node`."""
+def explain(prediction: Prediction, graph: Graph, classes: Classes, node: int, k: int) -> Explanation:
+    """Return the `k` known labels that contribute most to the prediction at `node`."""
     if k < 1:
         raise InputError(f"k: at least one contribution is needed, got {k}")
-    number = int(live.probabilities[node].argmax())
-    gains, shares = gains_and_shares(live, node, number)
-    onehot = live.problem.labels.onehot
+    number = int(prediction.probabilities[node].argmax())
+    gains, shares = gains_and_shares(prediction, node, number)
+    onehot = prediction.problem.labels.onehot
 
     def name(j: int) -> str:
         return str(j) if graph.node_ids is None else str(graph.node_ids[j])
@@ -120,9 +115,10 @@ def explain(live: Live, graph: Graph, classes: Classes, node: int, k: int) -> Ex
         label = "|".join(classes.names[c] for c in onehot[j].nonzero().flatten().tolist())
         return Contribution(j, name(j), label, float(gains[j]), float(shares[j]))
 
-    known = live.problem.labels.mask.nonzero().flatten()
-    largest = known[gains[known].abs().argsort(descending=True, stable=True)[:k]]
-    assert live.solution is not None
-    state = float(live.solution.value[node, number])
+    known = prediction.problem.labels.mask.nonzero().flatten()
+    strength = gains.abs().cpu()[known]
+    largest = known[strength.argsort(descending=True, stable=True)[:k]]
+    assert prediction.solution is not None
+    state = float(prediction.solution.value[node, number])
     found = tuple(contribution(j) for j in largest.tolist())
     return Explanation(node, name(node), classes.names[number], state, float(shares.sum()), found)

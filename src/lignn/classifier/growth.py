@@ -1,8 +1,9 @@
-"""New nodes joining a graph."""
+"""New nodes that join a graph."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -12,16 +13,16 @@ import torch
 from torch import Tensor
 
 from lignn.classifier.columns import align_table
-from lignn.classifier.live import Live
 from lignn.errors import InputError
 from lignn.graph import Graph, Split
 from lignn.labels import KnownLabels
+from lignn.methods import Prediction
 
 
 def grow(graph: Graph, features: Any, edges: Any, ids: Sequence[str] | None, edge_weight: Any) -> Graph:
-    """`graph` with more nodes, numbered from its last one on, and the edges that join them.
+    """Return `graph` with more nodes, which follow its last one, and the edges that join them.
 
-    Where all edges of the graph go both ways, so do the new ones.
+    In an undirected graph the new edges go both ways too.
     """
     x = None if graph.x is None else _stacked(graph.x, align_table(features, graph))
     n = graph.num_nodes + _count_new(ids, features) if x is None else x.shape[0]
@@ -55,36 +56,37 @@ def grow(graph: Graph, features: Any, edges: Any, ids: Sequence[str] | None, edg
     )
 
 
-def labels_for(live: Live, num_nodes: int) -> KnownLabels:
-    """What is known, with unknown rows for the new nodes."""
-    labels = live.problem.labels
-    return KnownLabels(padded(labels.mask, num_nodes), padded(labels.onehot, num_nodes), labels.multilabel)
+def labels_for(prediction: Prediction, num_nodes: int) -> KnownLabels:
+    """Return the known labels, with unknown rows for the new nodes."""
+    labels = prediction.problem.labels
+    return replace(labels, mask=padded(labels.mask, num_nodes), onehot=padded(labels.onehot, num_nodes))
 
 
-def state_for(live: Live, num_nodes: int) -> Tensor | None:
-    """The equilibrium, with zeros for the new nodes; None where a solve cannot start from it."""
-    return padded(live.solution.value, num_nodes) if live.iterates and live.solution is not None else None
+def state_for(prediction: Prediction, num_nodes: int) -> Tensor | None:
+    """Return the equilibrium, with zeros for the new nodes; None if a solve cannot start from it."""
+    solution = prediction.solution
+    return padded(solution.value, num_nodes) if solution is not None and prediction.bound.accepts_start else None
 
 
 def split_for(split: Split, num_nodes: int) -> Split:
-    """The new nodes belong to those to be predicted."""
+    """Return the split with the new nodes in its test part."""
     return Split(padded(split.train, num_nodes), padded(split.val, num_nodes), ~padded(~split.test, num_nodes))
 
 
 def padded(rows: Tensor, num_nodes: int, value: int = 0) -> Tensor:
-    """More rows, of one value."""
+    """Return `rows` with more rows, all of one value."""
     return torch.cat([rows, rows.new_full((num_nodes - len(rows), *rows.shape[1:]), value)])
 
 
 def _count_new(ids: Sequence[str] | None, features: Any) -> int:
-    """How many nodes join a graph without features."""
+    """Return how many nodes join a graph without features."""
     if features is not None and not isinstance(features, Integral):
         raise InputError("the graph has no features: give the number of new nodes instead of theirs")
     return len(ids) if ids is not None else max(int(features or 0), 0)
 
 
 def _edge_index(edges: Any, node_ids: np.ndarray | None) -> Any:
-    """2×E numbers from numbers or ids."""
+    """Return 2×E node numbers from numbers or ids."""
     texts = np.asarray(edges) if not isinstance(edges, Tensor) else None
     if texts is None or texts.dtype.kind not in "UTO":
         return edges
@@ -98,7 +100,7 @@ def _edge_index(edges: Any, node_ids: np.ndarray | None) -> Any:
 
 
 def _stacked(x: Any, features: Any) -> Any:
-    """Old and new features, sparse if the old ones are."""
+    """Return old and new features, sparse if the old ones are."""
     if features is None or isinstance(features, Integral):
         raise InputError(f"the graph has {x.shape[1]} features: give those of the new nodes")
     sparse = sp.issparse(features)
@@ -113,11 +115,13 @@ def _stacked(x: Any, features: Any) -> Any:
 
 
 def _table(features: Any) -> np.ndarray:
-    """Numbers in rows, one a node."""
+    """Return features as an array, one row a node."""
     try:
         table = np.asarray(features, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"the features of the new nodes are not rows of numbers: {error}") from error
     if table.ndim != 2:
         raise InputError(f"features: one row a new node is needed, got an array of {table.ndim} dimension(s)")
-    return table if table.flags.writeable else table.copy()  # torch cannot share the array of a data frame
+    return (
+        table if table.flags.writeable else table.copy()
+    )  # torch cannot share a read-only array, such as that of a data frame

@@ -17,17 +17,20 @@ from torch import Tensor
 
 from lignn.classifier import columns, explain, fitting, growth, saving, suggest
 from lignn.classifier.calibration import at_temperature
-from lignn.classifier.certificate import Certificate, certify
+from lignn.classifier.certificate import Certificate, certify, warn_if_unsolved
 from lignn.classifier.classes import node_number
 from lignn.classifier.decision import Decision
 from lignn.classifier.fitting import Fitted
-from lignn.classifier.live import Live
-from lignn.classifier.settings import DEFAULT_BACKBONE, Settings
+from lignn.classifier.settings import Settings
 from lignn.classifier.update import Update, relabelled, solve_again
+from lignn.declarations import DEFAULT_BACKBONE, DEFAULT_METHOD
+from lignn.equilibrium import Gradient
+from lignn.equilibrium.solvers import Solver
 from lignn.errors import ConfigError, InputError, did_you_mean
 from lignn.graph import Graph, Split
 from lignn.graph.split import PARTS
-from lignn.methods import Method, Problem
+from lignn.labels import KnownLabels
+from lignn.methods import Method, Prediction, Problem
 from lignn.training import Progress, f1_micro
 
 
@@ -60,6 +63,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         calibrate: fit a temperature to the held-out labels.
         refit: train once more on all known labels, for as many epochs as were best.
         precision: "float32" or "float64".
+        device: PyTorch device to compute on. Random numbers are drawn on the CPU, so a seed gives the same masks
+            everywhere. Not run on an accelerator by this project's tests.
         method_options: more options of the method, e.g. `{"lam": 0.5}` for lpa.
         backbone_options: more options of the backbone, e.g. `{"num_layers": 3}`.
 
@@ -77,7 +82,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        method: str | Method = "lignn",
+        method: str | Method = DEFAULT_METHOD,
         backbone: Any = DEFAULT_BACKBONE,
         preset: str = "practical",
         hidden: int | None = None,
@@ -93,12 +98,13 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         forward_mask: bool | None = None,
         max_steps: int | None = None,
         tol: float | None = None,
-        solver: str | None = None,
-        gradient: str | None = None,
+        solver: str | Solver | None = None,
+        gradient: str | Gradient | None = None,
         warm_start: bool | None = None,
         calibrate: bool = True,
         refit: bool = False,
         precision: str = "float32",
+        device: str = "cpu",
         method_options: Mapping[str, Any] | None = None,
         backbone_options: Mapping[str, Any] | None = None,
         **unknown: Any,
@@ -126,6 +132,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         self.calibrate = calibrate
         self.refit = refit
         self.precision = precision
+        self.device = device
         self.method_options = method_options
         self.backbone_options = backbone_options
 
@@ -162,7 +169,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         settings = Settings.of(self.get_params(deep=False))
         file = None if checkpoint is None else Path(checkpoint)
         self._take(fitting.fit(settings, graph, split, progress, file))
-        self._fitted.live.warn_if_unsolved()
+        warn_if_unsolved(self._fitted.prediction)
         if self._fitted.interrupted:
             raise KeyboardInterrupt
         return self
@@ -170,8 +177,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
     def _take(self, fitted: Fitted) -> None:
         """All fitted attributes follow from one value."""
         self._fitted = fitted
-        self._certified: tuple[Live, Certificate] | None = None
-        self.graph_, self.split_, self.method_ = fitted.graph, fitted.split, fitted.live.method
+        self._certified: tuple[Prediction, Certificate] | None = None
+        self.graph_, self.split_, self.method_ = fitted.graph, fitted.split, fitted.prediction.bound.method
         self.classes_, self.class_names_ = np.arange(len(fitted.classes)), fitted.classes.names
         self.n_features_in_ = fitted.graph.num_features
         self.history_, self.n_iter_ = fitted.history, len(fitted.history.epochs)
@@ -187,24 +194,24 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         Args:
             graph: None: the one it was fitted on, with the labels known by now. Another one: all its labels are known.
         """
-        return self._on(graph).labels.clone().numpy()  # the caller's own: arrays are written to
+        return _array(self._on(graph).labels)
 
     def predict_proba(self, graph: Graph | None = None) -> np.ndarray:
-        """Calibrated probabilities, n×c."""
-        return self._calibrated(self._on(graph)).clone().numpy()
+        """Return calibrated probabilities, n×c."""
+        return _array(self._calibrated(self._on(graph)))
 
     def decision(self, graph: Graph | None = None) -> Decision:
-        """Labels, names, confidence, whether there is evidence, and the label that was given, of every node."""
-        live = self._on(graph)
-        known = live.problem.labels
+        """Return labels, names, confidence, evidence and the given label of every node."""
+        prediction = self._on(graph)
+        known = prediction.problem.labels
         given = known.onehot if known.multilabel else known.onehot.argmax(1)
         return Decision.of(
-            self._calibrated(live).clone().numpy(),
-            live.labels.clone().numpy(),
-            live.problem.evidence.clone().numpy(),
-            known.mask.clone().numpy(),
-            given.clone().numpy(),
-            live.problem.edges.node_ids,
+            _array(self._calibrated(prediction)),
+            _array(prediction.labels),
+            _array(prediction.evidence),
+            _array(known.mask),
+            _array(given),
+            prediction.problem.edges.node_ids,
             self.class_names_,
         )
 
@@ -224,21 +231,21 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         mask = self._mask(nodes, truth) & truth.labelled
         if truth.y is None or not mask.any():
             raise InputError(f"{truth.name}: none of the nodes to score has a label")
-        known = self._fitted.live.problem.labels.mask if own else truth.labelled
+        prediction = self._fitted.prediction
+        known = prediction.problem.labels.mask if own else truth.labelled
         shown = known & ~(mask & ~self.split_.train if own else mask)
-        labels = self._fitted.classes.known(truth, shown, self._fitted.settings.dtype)
-        if own:
-            live = self._fitted.live if torch.equal(shown, known) else self._fitted.live.with_labels(labels)
-        else:
-            live = Live.of(self.method_, Problem.with_labels(truth, labels))
-        return f1_micro(live.labels[mask], truth.y[mask])
+        if not own:
+            prediction = self._predicted(truth, self._known(truth, shown))
+        elif not torch.equal(shown, known):
+            prediction = prediction.bound.with_labels(self._known(truth, shown)).solve()
+        return f1_micro(prediction.labels.cpu()[mask], truth.y[mask])
 
     def diagnose(self) -> Certificate:
         """The convergence certificate of the last solve; `str` of it is in words."""
         check_is_fitted(self)
-        live = self._fitted.live
-        if self._certified is None or self._certified[0] is not live:
-            self._certified = live, certify(live)
+        prediction = self._fitted.prediction
+        if self._certified is None or self._certified[0] is not prediction:
+            self._certified = prediction, certify(prediction)
         return self._certified[1]
 
     def update_labels(self, labels: Mapping[Any, Any], epochs: int = 0) -> Update:
@@ -256,15 +263,16 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         if not isinstance(epochs, Integral) or epochs < 0:
             raise ConfigError(f"epochs: a whole number of at least 0 is needed, got {epochs!r}")
         fitted = self._fitted
-        known = relabelled(fitted.live.problem.labels, self.graph_, fitted.classes, labels)
+        known = relabelled(fitted.prediction.problem.labels, self.graph_, fitted.classes, labels)
         if epochs:
             trained = fitting.go_on(fitted, known, self._truth(), epochs)
-            update = Update(fitted.live, trained.live, f"the weights are new: trained for {epochs} more epochs")
+            reason = f"the weights are new: trained for {epochs} more epochs"
+            update = Update(fitted.prediction, trained.prediction, reason)
             self._take(trained)
         else:
-            update = solve_again(fitted.live, known, self._wellposed())
-            self._fitted = replace(fitted, live=update.after)
-        update.after.warn_if_unsolved()
+            update = solve_again(fitted.prediction, known, self._wellposed())
+            self._fitted = replace(fitted, prediction=update.after)
+        warn_if_unsolved(update.after)
         return update
 
     def add_nodes(
@@ -286,22 +294,24 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         fitted, old = self._fitted, self.graph_.num_nodes
         graph = growth.grow(self.graph_, features, edges, ids, edge_weight)
-        state = growth.state_for(fitted.live, graph.num_nodes) if self._wellposed().contracts else None
-        live = Live.of(self.method_, Problem.with_labels(graph, growth.labels_for(fitted.live, graph.num_nodes)), state)
-        self._take(replace(fitted, graph=graph, split=growth.split_for(self.split_, graph.num_nodes), live=live))
-        live.warn_if_unsolved()
+        start = growth.state_for(fitted.prediction, graph.num_nodes) if self._wellposed().contracts else None
+        labels = growth.labels_for(fitted.prediction, graph.num_nodes)
+        prediction = self._predicted(graph, labels, start)
+        split = growth.split_for(self.split_, graph.num_nodes)
+        self._take(replace(fitted, graph=graph, split=split, prediction=prediction))
+        warn_if_unsolved(prediction)
         return self.decision()[slice(old, None)]
 
     def explain(self, node: Any, k: int = 10) -> explain.Explanation:
         """The `k` known labels that count most for the prediction at a node (its number or id)."""
         check_is_fitted(self)
         number = node_number(self.graph_, node)
-        return explain.explain(self._fitted.live, self.graph_, self._fitted.classes, number, k)
+        return explain.explain(self._fitted.prediction, self.graph_, self._fitted.classes, number, k)
 
     def suggest(self, k: int = 10) -> np.ndarray:
         """Numbers of the `k` unlabelled nodes to label next, the most valuable first."""
         check_is_fitted(self)
-        return suggest.suggest(self._fitted.live, k).numpy()
+        return suggest.suggest(self._fitted.prediction, k).numpy()
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write the model, with the parameters it was fitted with, to a folder; `lignn.load` reads it.
@@ -311,16 +321,25 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         saving.write(folder, self._fitted)
 
-    def _on(self, graph: Graph | None) -> Live:
-        """The prediction on the graph it was fitted on, or on another one with all its labels known."""
+    def _on(self, graph: Graph | None) -> Prediction:
+        """Return the prediction on the fitted graph, or on another one with all its labels known."""
         check_is_fitted(self)
         if graph is None or graph is self.graph_:
-            return self._fitted.live
+            return self._fitted.prediction
         aligned = self._aligned(graph)
-        labels = self._fitted.classes.known(aligned, aligned.labelled, self._fitted.settings.dtype)
-        live = Live.of(self.method_, Problem.with_labels(aligned, labels))
-        live.warn_if_unsolved()
-        return live
+        prediction = self._predicted(aligned, self._known(aligned, aligned.labelled))
+        warn_if_unsolved(prediction)
+        return prediction
+
+    def _predicted(self, graph: Graph, labels: KnownLabels, start: Tensor | None = None) -> Prediction:
+        """Predict on a graph from scratch."""
+        problem = Problem.with_labels(graph, labels).to(self._fitted.settings.device)
+        return self.method_.on(problem).solve(start)
+
+    def _known(self, graph: Graph, mask: Tensor) -> KnownLabels:
+        """Return the labels of some nodes of an aligned graph."""
+        settings = self._fitted.settings
+        return self._fitted.classes.known(graph, mask, settings.dtype).to(settings.device)
 
     def _aligned(self, graph: Graph) -> Graph:
         """Another graph with the features and the classes of this model."""
@@ -328,7 +347,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
 
     def _truth(self) -> Graph:
         """The graph with the labels that are known by now."""
-        labels, y = self._fitted.live.problem.labels, self.graph_.y
+        labels, y = self._fitted.prediction.problem.labels.to("cpu"), self.graph_.y
         assert y is not None
         known = labels.onehot.to(y.dtype) if labels.multilabel else labels.onehot.argmax(1)
         mask = labels.mask[:, None] if labels.multilabel else labels.mask
@@ -344,9 +363,38 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
             raise InputError(f"nodes: a boolean mask over the {graph.num_nodes} nodes of {graph.name} is needed")
         return mask
 
-    def _calibrated(self, live: Live) -> Tensor:
-        return at_temperature(live.probabilities, self.temperature_, live.problem.labels.multilabel)
+    def _calibrated(self, prediction: Prediction) -> Tensor:
+        return at_temperature(prediction.probabilities, self.temperature_, prediction.problem.labels.multilabel)
 
     def _wellposed(self) -> Certificate:
         """The certificate of these weights on this graph; a change of labels does not ask for a new one."""
         return self.diagnose() if self._certified is None else self._certified[1]
+
+
+def _array(values: Tensor) -> np.ndarray:
+    """Return a copy for the caller, who may write to it."""
+    return values.detach().cpu().clone().numpy()
+
+
+def load(
+    folder: str | PathLike[str],
+    method: Method | None = None,
+    backbone: Any = None,
+    solver: Solver | None = None,
+    gradient: Gradient | None = None,
+) -> NodeClassifier:
+    """Load a classifier that `NodeClassifier.save` wrote.
+
+    Args:
+        folder: the folder it was saved to.
+        method: the method, if the model was made with an object of your own.
+        backbone: likewise.
+        solver: likewise.
+        gradient: likewise.
+    """
+    objects = {"method": method, "backbone": backbone, "solver": solver, "gradient": gradient}
+    parameters, fitted = saving.read(folder, objects)
+    classifier = NodeClassifier(**parameters)
+    classifier._take(fitted)
+    warn_if_unsolved(fitted.prediction)
+    return classifier

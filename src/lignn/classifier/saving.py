@@ -3,7 +3,7 @@
 | file | what |
 |---|---|
 | `config.json` | format, versions, parameters as given and resolved, classes, statistics of the graph, checksums |
-| `weights.safetensors` | weights, the method's other state, known labels, the equilibrium, the split |
+| `weights.safetensors` | weights, known labels, the equilibrium, the split |
 | `graph.npz` | the graph, so that a model predicts, explains and takes new labels by itself; about its size on disk |
 | `history.jsonl` | one record an epoch |
 """
@@ -31,19 +31,20 @@ from lignn.atomic import check_folder, whole_folder
 from lignn.classifier.calibration import Calibration
 from lignn.classifier.classes import Classes
 from lignn.classifier.fitting import Fitted
-from lignn.classifier.live import Live
 from lignn.classifier.settings import Settings
+from lignn.declarations import PARAMETERS
 from lignn.equilibrium import Solution, Status
 from lignn.errors import InputError
 from lignn.graph import Graph, Split
 from lignn.labels import KnownLabels
-from lignn.methods import Problem
+from lignn.methods import Prediction, Problem
 from lignn.training import End, History
 from lignn.training.checkpoint import flatten, unflatten
 
-FORMAT = 1
+FORMAT = 2
 CONFIG, WEIGHTS, GRAPH, HISTORY = "config.json", "weights.safetensors", "graph.npz", "history.jsonl"
 _FILES = (WEIGHTS, GRAPH, HISTORY)
+_OBJECTS = tuple(name for name, parameter in PARAMETERS.items() if parameter.takes_objects)
 
 
 def check(folder: str | PathLike[str]) -> None:
@@ -54,9 +55,9 @@ def check(folder: str | PathLike[str]) -> None:
 def write(folder: str | PathLike[str], fitted: Fitted) -> None:
     """Save a fitted classifier; the folder is written whole or not at all."""
     plain, objects = _plain_parameters(fitted.settings.parameters)
-    tensors, extra = _tensors(fitted)
     with whole_folder(folder, CONFIG, _FILES) as temporary:
-        (temporary / WEIGHTS).write_bytes(save(tensors))  # save_file would lock out all but the owner
+        # save_file would make the file readable for its owner only
+        (temporary / WEIGHTS).write_bytes(save(_tensors(fitted)))
         fitted.graph.replace(splits=()).write(temporary / GRAPH)
         lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in fitted.history.epochs]
         (temporary / HISTORY).write_text("".join(lines), encoding="utf-8")
@@ -65,7 +66,7 @@ def write(folder: str | PathLike[str], fitted: Fitted) -> None:
             "versions": {"lignn": lignn.__version__, "python": platform.python_version(), "torch": version("torch")},
             "parameters": plain,
             "objects": objects,
-            "resolved": {name: value for name, value in fitted.settings.values.items() if name in plain},
+            "resolved": {name: value for name, value in fitted.settings.values.items() if name not in objects},
             "classes": {"names": fitted.classes.names, "multilabel": fitted.classes.multilabel},
             "graph": _statistics(fitted.graph),
             "training": {
@@ -73,10 +74,10 @@ def write(folder: str | PathLike[str], fitted: Fitted) -> None:
                 "end": fitted.history.end,
                 "final": fitted.history.final,
                 "further": fitted.further,
+                "mask_rate": fitted.mask_rate,
             },
             "calibration": None if fitted.calibration is None else asdict(fitted.calibration),
-            "solution": _solution_record(fitted.live.solution),
-            "extra": extra,
+            "solution": _solution_record(fitted.prediction.solution),
             "files": {name: _checksum(temporary / name) for name in _FILES},
         }
         text = json.dumps(config | {"checksum": _own_checksum(config)}, indent=2, ensure_ascii=False)
@@ -103,7 +104,7 @@ def read(folder: str | PathLike[str], objects: Mapping[str, Any]) -> tuple[dict[
             raise InputError(f"{path}: the model was made with a {name} of your own; give load(…, {name}=…)")
         parameters[name] = objects[name]
     try:
-        return parameters, _restored(path, config, parameters)
+        return parameters, _restored(path, _upgraded(config), parameters)
     except (KeyError, TypeError, ValueError, RuntimeError, SafetensorError) as error:
         raise InputError(f"{path}: the parts of the model do not fit together ({error})") from error
 
@@ -131,29 +132,51 @@ def _config(path: Path) -> dict[str, Any]:
 
 
 def _restored(path: Path, config: dict[str, Any], parameters: dict[str, Any]) -> Fitted:
-    settings = Settings.of(parameters)
+    settings = Settings.of(parameters, config["resolved"])
     classes = Classes(tuple(config["classes"]["names"]), config["classes"]["multilabel"])
     with safe_open(path / WEIGHTS, "pt") as file:
-        tensors = unflatten({key: file.get_tensor(key) for key in file.keys()} | config["extra"])  # noqa: SIM118
+        tensors = unflatten({key: file.get_tensor(key) for key in file.keys()})  # noqa: SIM118
     graph = Graph.read(path / GRAPH).replace(name=config["graph"]["name"])
-    method = settings.build(graph.num_features, len(classes), torch.Generator().manual_seed(0)).to(settings.dtype)
-    method.load_state_dict(tensors.get("weights", {}))
-    method.load_extra_state(tensors.get("extra", {}))
+    method = settings.build(graph.num_features, len(classes), torch.Generator().manual_seed(0))
+    method.to(settings.device, settings.dtype)
+    method.load_state_dict(config["more_weights"] | tensors.get("weights", {}))
     method.eval()
     known = KnownLabels(tensors["known"]["mask"], tensors["known"]["onehot"], classes.multilabel)
-    solution = _solution(config["solution"], tensors.get("state"))
-    live = Live(method, Problem.with_labels(graph, known), tensors["probabilities"], solution)
+    bound = method.on(Problem.with_labels(graph, known).to(settings.device))
+    moved = {name: tensors[name].to(settings.device) for name in ("probabilities", "state") if name in tensors}
+    solution = _solution(config["solution"], moved.get("state"))
     told, end = config["training"], config["training"]["end"]
     epochs = [json.loads(line) for line in (path / HISTORY).read_text(encoding="utf-8").splitlines()]
-    history = History(epochs, told["best"], None if end is None else End(end), told["final"])
-    calibration = None if config["calibration"] is None else Calibration(**config["calibration"])
-    split, further = Split(**tensors["split"]), told.get("further", 0)
-    return Fitted(settings, classes, graph, split, history, live, calibration, further=further)
+    return Fitted(
+        settings,
+        classes,
+        graph,
+        Split(**tensors["split"]),
+        History(epochs, told["best"], None if end is None else End(end), told["final"]),
+        Prediction(bound, moved["probabilities"], solution),
+        None if config["calibration"] is None else Calibration(**config["calibration"]),
+        told["mask_rate"],
+        further=told["further"],
+    )
+
+
+def _upgraded(config: dict[str, Any]) -> dict[str, Any]:
+    """Return the config of an older format as the present one would have it."""
+    config.setdefault("more_weights", {})
+    if config["format"] == 1:
+        extra, told, resolved = config.pop("extra"), config["training"], config["resolved"]
+        told.setdefault("further", 0)
+        told["mask_rate"] = extra.get("extra/rate", extra.get("extra/base/rate"))
+        if "extra/chosen" in extra:  # Correct and Smooth kept its choice beside the weights
+            config["more_weights"] = {"_extra_state": torch.tensor(extra["extra/chosen"] or [-1, -1])}
+        if "tol" in resolved:  # a given tolerance used to change the adjoint, whatever the preset
+            resolved["adjoint"] = "paper" if resolved["tol"] is None else "relative"
+    return config
 
 
 def _plain_parameters(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Parameters as JSON has them, and the names of those that are objects."""
-    objects = [name for name in ("method", "backbone") if not isinstance(parameters[name], str)]
+    objects = [name for name in _OBJECTS if not isinstance(parameters[name], str | None)]
     plain = {}
     for name, value in parameters.items():
         try:
@@ -169,20 +192,20 @@ def _number(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} is none")
 
 
-def _tensors(fitted: Fitted) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """All tensors by path, and the plain values of the method's other state by path."""
-    live, split = fitted.live, fitted.split
-    labels = live.problem.labels
-    return flatten(
+def _tensors(fitted: Fitted) -> dict[str, Tensor]:
+    """Return all tensors by path."""
+    prediction, split = fitted.prediction, fitted.split
+    labels, solution = prediction.problem.labels, prediction.solution
+    tensors, _ = flatten(
         {
-            "weights": live.method.state_dict(),
-            "extra": live.method.extra_state(),
+            "weights": prediction.bound.method.state_dict(),
             "known": {"mask": labels.mask, "onehot": labels.onehot},
-            "probabilities": live.probabilities,
+            "probabilities": prediction.probabilities,
             "split": {"train": split.train, "val": split.val, "test": split.test},
         }
-        | ({} if live.solution is None else {"state": live.solution.value})
+        | ({} if solution is None else {"state": solution.value})
     )
+    return tensors
 
 
 def _statistics(graph: Graph) -> dict[str, Any]:

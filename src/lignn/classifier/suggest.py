@@ -5,32 +5,32 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from lignn.classifier.live import Live
 from lignn.errors import InputError
+from lignn.methods import Prediction
 
 HOPS = 3
-"""How far a label is taken to reach."""
+"""Number of hops that a label is assumed to reach."""
 
 
 def entropy(probabilities: Tensor, multilabel: bool) -> Tensor:
-    """Uncertainty of every node in nats; for multi-label tasks summed over the classes."""
+    """Return the uncertainty of every node in nats; for multi-label tasks summed over the classes."""
     certain = torch.special.entr(probabilities).sum(1)
     return certain + torch.special.entr(1 - probabilities).sum(1) if multilabel else certain
 
 
-def suggest(live: Live, k: int) -> Tensor:
-    """`k` unlabelled nodes, the most valuable first.
+def suggest(prediction: Prediction, k: int) -> Tensor:
+    """Return `k` unlabelled nodes, the most valuable first.
 
     The value of labelling i is the uncertainty that it can reach, `Σ_j (P³)_ji H_j`, with H the entropy of the
     predictions and `P = D^-1 (A + I)`, so that `(P³)_ji` is the share of j's neighbourhood of three hops that i makes
-    up. The best node is taken, the uncertainty within its reach counts as resolved in that share, and so on:
-    suggestions spread over the graph.
+    up. After the best node is taken, the uncertainty within its reach counts as resolved in that share, and the next
+    one is looked for. So suggestions spread over the graph.
     """
-    candidates = ~live.problem.labels.mask
+    candidates = ~prediction.problem.labels.mask.to(prediction.problem.device)
     if not 1 <= k <= int(candidates.sum()):
         raise InputError(f"k: between 1 and {int(candidates.sum())} unlabelled nodes can be suggested, got {k}")
-    reach = live.problem.adjacency("row")
-    left = entropy(live.probabilities, live.problem.labels.multilabel) * candidates
+    reach = prediction.problem.adjacency("row")
+    left = entropy(prediction.probabilities, prediction.problem.labels.multilabel) * candidates
     chosen = []
     for _ in range(k):
         value = left

@@ -1,4 +1,4 @@
-"""A half-labelled table of features, without a graph: rows are joined to their nearest neighbours."""
+"""A half-labelled table without a graph: rows are joined to their nearest neighbours."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-import torch
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.multiclass import check_classification_targets
@@ -15,28 +14,28 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from lignn.classifier.calibration import at_temperature
-from lignn.classifier.growth import labels_for, padded
-from lignn.classifier.live import Live
+from lignn.classifier.growth import labels_for, state_for
 from lignn.classifier.node import NodeClassifier
+from lignn.equilibrium.solvers import Picard
 from lignn.errors import InputError
 from lignn.graph import Graph
-from lignn.methods import LabelInputted, Problem
+from lignn.methods import Problem
 
 _PASSES = 50
-"""Steps for new rows: enough for any that contracts, and the same for all."""
+"""Number of steps for new rows: enough for a map that contracts, and the same for all rows."""
 
 
 class TabularClassifier(ClassifierMixin, BaseEstimator):
     """Labels for the rows of a table, used as `sklearn.semi_supervised.LabelSpreading`.
 
-    `fit(X, y)` with y = -1 for unlabelled rows joins each row to its nearest others and fits a `NodeClassifier` on
-    that graph; `predict(X)` joins new rows to their nearest rows of the table, which do not look back: predictions do
-    not depend on which rows are asked for together.
+    `fit(X, y)` with y = -1 for unlabelled rows joins each row to its nearest neighbours and fits a `NodeClassifier` on
+    that graph. `predict(X)` joins new rows to their nearest rows of the table by edges in one direction, so that
+    predictions do not depend on which rows are asked for together.
 
     Args:
-        n_neighbors: neighbours of a row.
-        method: of `NodeClassifier`.
-        seed: of `NodeClassifier`.
+        n_neighbors: number of neighbours of a row.
+        method: method of `NodeClassifier`.
+        seed: seed of `NodeClassifier`.
         options: more parameters of `NodeClassifier` by name.
 
     Attributes:
@@ -101,13 +100,13 @@ class TabularClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[best]
 
     def _followers(self, X: np.ndarray, neighbours: np.ndarray) -> np.ndarray:
-        """Probabilities of new rows, each behind edges from its neighbours in the table.
+        """Return probabilities of new rows, each behind edges from its neighbours in the table.
 
-        Nothing leads back to the table, whose equilibrium stays: a fixed number of steps carries it over, so that no
-        row's answer depends on when others have converged. A method of so many passes makes those and no more.
+        Nothing leads back to the table, whose equilibrium stays. A fixed number of steps carries it over, so that no
+        row's answer depends on when others have converged. A method with a fixed number of passes makes just those.
         """
         classifier = self.node_classifier_
-        table, live = classifier.graph_, classifier._fitted.live
+        table, prediction = classifier.graph_, classifier._fitted.prediction
         assert isinstance(table.x, Tensor)
         old = table.num_nodes
         new = old + np.arange(len(X)).repeat(neighbours.shape[1])
@@ -115,13 +114,8 @@ class TabularClassifier(ClassifierMixin, BaseEstimator):
             np.concatenate([table.edge_index.numpy(), [neighbours.flatten(), new]], 1),
             x=np.concatenate([table.x.numpy(), X]),
         )
-        problem = Problem.with_labels(graph, labels_for(live, graph.num_nodes))
-        if live.solution is None or not isinstance(live.method, LabelInputted) or not live.iterates:
-            probabilities = Live.of(live.method, problem).probabilities
-        else:
-            step, state = live.method.inference_map(problem), padded(live.solution.value, graph.num_nodes)
-            with torch.no_grad():
-                for _ in range(_PASSES):
-                    state = step(state)
-                probabilities = live.method.step.probabilities(state, live.problem.labels.multilabel)
-        return at_temperature(probabilities[old:], classifier.temperature_, False).numpy()
+        problem = Problem.with_labels(graph, labels_for(prediction, graph.num_nodes))
+        start = state_for(prediction, graph.num_nodes)
+        solver = None if start is None else Picard(tol=0, max_steps=_PASSES)
+        probabilities = prediction.bound.method.on(problem).solve(start, solver).probabilities
+        return at_temperature(probabilities[old:], classifier.temperature_, False).cpu().numpy()

@@ -10,11 +10,13 @@ import typer
 
 from lignn.cli.options import GraphName, Undirected, with_parameters
 from lignn.cli.output import Json, print_json, print_table
+from lignn.declarations import BASELINE, DEFAULT_BACKBONE, title
+from lignn.declarations import METHODS as DECLARED
 
 if TYPE_CHECKING:
     from lignn.evaluation.compare import Comparison, Result
 
-METHODS = ("lpa", "correct_and_smooth", "label_input", "label_reuse", "lignn")
+METHODS = tuple(name for name, method in DECLARED.items() if method.compared and name != BASELINE)
 
 
 def _complete_method(incomplete: str) -> list[str]:
@@ -55,11 +57,11 @@ def compare(
     file = out or Path(f"compare-{Path(graph).name.removesuffix('.npz') or 'graph'}.html")
     compare_report.check(file)
     total = len(comparing.plan(source, parameters, runs, methods))
-    backbone = parameters.get("backbone", "gcn")
+    backbone = parameters.get("backbone", DEFAULT_BACKBONE)
     with progress.of_runs(total, quiet=as_json) as tell:
 
         def report(result: Result) -> None:
-            tell(f"{comparing.title(result.method, backbone)}, {result.test:.2%} in {result.seconds:.0f} s")
+            tell(f"{title(result.method, backbone)}, {result.test:.2%} in {result.seconds:.0f} s")
 
         found = comparing.compare(source, parameters, runs, jobs, methods, report)
     compare_report.write(found, file)

@@ -60,11 +60,13 @@ def fit(
 
 def _resolved(classifier: NodeClassifier) -> dict[str, Any]:
     """Every setting, the preset's among them; without those that the network does not have."""
-    from lignn.classifier.settings import NETWORK, Settings
+    from lignn.classifier.settings import Settings
+    from lignn.declarations import OF_NETWORK, PARAMETERS
 
     settings = Settings.of(classifier.get_params(deep=False))
     network = settings.network()
-    values = {name: value for name, value in settings.values.items() if name not in NETWORK or name in network}
+    offered = [name for name in PARAMETERS if name not in OF_NETWORK or name in network]
+    values = {name: value for name, value in settings.values.items() if name in offered}
     options = {"method_options": dict(settings.method_options), "backbone_options": dict(settings.backbone_options)}
     return {"method": settings.method, "backbone": settings.backbone, **values, **options}
 

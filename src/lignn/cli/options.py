@@ -6,26 +6,12 @@ import inspect
 import tomllib
 from collections.abc import Callable, Iterable
 from functools import wraps
-from inspect import Parameter
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-METHODS = (
-    "lignn",
-    "lae",
-    "label_input",
-    "label_reuse",
-    "lpa",
-    "reslpa",
-    "threeference",
-    "correct_and_smooth",
-    "ignn",
-    "eignn",
-    "backbone",
-)
-BACKBONES = ("gcn", "gat", "sage", "gin", "mlp", "sgc", "jknet", "gcnii")
+from lignn.declarations import PARAMETERS, Parameter
 
 
 def _complete_graph(incomplete: str) -> list[str]:
@@ -51,52 +37,32 @@ def _assignment(option: str, text: str) -> tuple[str, Any]:
     return key.strip(), _scalar(value.strip())
 
 
-def _option(
-    kind: Any, panel: str, help_text: str = "", choices: tuple[str, ...] = (), metavar: str | None = None
-) -> Any:
-    """An option without a default; the choices are completed, but checked by the classifier, which can say more."""
+_TYPES: dict[str, Any] = {
+    "whole number": int,
+    "number": float,
+    "number or 'adaptive'": str,
+    "true or false": bool,
+    "text": str,
+    "table": list[str],
+}
+
+
+def _option(parameter: Parameter) -> Any:
+    """Return an option without a default; choices are completed, but checked by the classifier, which can say more."""
+    choices = parameter.choices
     option = typer.Option(
-        help=help_text + ", ".join(choices),
-        rich_help_panel=panel,
+        help=parameter.help + ", ".join(choices),
+        rich_help_panel=parameter.panel,
         show_default=False,
-        metavar=metavar,
+        metavar=parameter.metavar,
         # a fixed list, so that pressing Tab imports nothing
         autocompletion=(lambda incomplete: [c for c in choices if c.startswith(incomplete)]) if choices else None,
     )
-    return Annotated[kind | None, option]
+    return Annotated[_TYPES[parameter.kind] | None, option]
 
 
-_METHOD, _TRAINING, _SOLVE = "Method and network", "Training", "Equilibrium"
-_PAIRS = "More options of the {} by name, e.g. {}; may be repeated."
-PARAMETERS: dict[str, Any] = {
-    "preset": _option(str, _METHOD, "Values of all that is not given: ", ("practical", "paper")),
-    "method": _option(str, _METHOD, choices=METHODS),
-    "backbone": _option(str, _METHOD, choices=BACKBONES),
-    "hidden": _option(int, _METHOD, "Width of the hidden layers."),
-    "dropout": _option(float, _METHOD, "Share of the hidden units that is dropped in training."),
-    "feature_mask": _option(float, _METHOD, "Share of the nodes whose features are hidden in an epoch."),
-    "backbone_options": _option(list[str], _METHOD, _PAIRS.format("backbone", "num_layers=3"), metavar="NAME=VALUE"),
-    "method_options": _option(list[str], _METHOD, _PAIRS.format("method", "lam=0.5"), metavar="NAME=VALUE"),
-    "lr": _option(float, _TRAINING, "Learning rate of Adam."),
-    "weight_decay": _option(float, _TRAINING, "Weight decay of Adam."),
-    "max_epochs": _option(int, _TRAINING, "The most epochs."),
-    "patience": _option(int, _TRAINING, "Stop after so many epochs without a better validation score."),
-    "seed": _option(int, _TRAINING, "Of weights, masks and splits."),
-    "precision": _option(str, _TRAINING, choices=("float32", "float64")),
-    "inductive": _option(bool, _TRAINING, "Train without the edges of held-out nodes."),
-    "calibrate": _option(bool, _TRAINING, "Fit a temperature to the held-out labels."),
-    "refit": _option(bool, _TRAINING, "Train once more, on all known labels."),
-    "mask_rate": _option(
-        str, _SOLVE, "Share of the nodes whose label input is hidden in an epoch.", metavar="SHARE|adaptive"
-    ),
-    "forward_mask": _option(bool, _SOLVE, "Hide them in the forward solve too."),
-    "max_steps": _option(int, _SOLVE, "Budget of a solve."),
-    "tol": _option(float, _SOLVE, "Tolerance of a solve."),
-    "solver": _option(str, _SOLVE, choices=("picard", "anderson", "broyden")),
-    "gradient": _option(str, _SOLVE, choices=("paper", "exact", "last_step")),
-    "warm_start": _option(bool, _SOLVE, "Start a solve from the last epoch's state."),
-}
-"""Every parameter of `NodeClassifier`, as an option of the same name."""
+OPTIONS: dict[str, Any] = {name: _option(parameter) for name, parameter in PARAMETERS.items()}
+"""Every parameter of `NodeClassifier` as an option of the same name."""
 
 GraphName = Annotated[
     str,
@@ -117,13 +83,13 @@ def with_parameters(without: Iterable[str] = ()) -> Callable[[Callable[..., None
 
     The command's own argument `parameters` receives the ones that were given, in a dictionary.
     """
-    offered = {name: annotation for name, annotation in PARAMETERS.items() if name not in set(without)}
+    offered = {name: annotation for name, annotation in OPTIONS.items() if name not in set(without)}
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(command, eval_str=True)
         own = [parameter for parameter in signature.parameters.values() if parameter.name != "parameters"]
         more = [
-            Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
             for name, annotation in {"config": Config, **offered}.items()
         ]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lignn.cli import config
-from lignn.cli.options import PARAMETERS
+from lignn.declarations import PARAMETERS
 from lignn.errors import ConfigError, InputError
 
 if TYPE_CHECKING:

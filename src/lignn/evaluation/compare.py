@@ -12,22 +12,17 @@ from typing import Any
 
 from lignn.classifier import NodeClassifier
 from lignn.classifier.holdout import hold_back
-from lignn.classifier.settings import APPLIES_TO, SOLVING, Settings
+from lignn.classifier.settings import Settings
 from lignn.datasets.sources import Source
+from lignn.declarations import BASELINE, DEFAULT_BACKBONE, OF_SOLVER, applies, title
+from lignn.declarations import METHODS as DECLARED
 from lignn.errors import ConvergenceWarning, InputError, LignnError, SplitError, did_you_mean
 from lignn.evaluation import workers
 from lignn.evaluation.summary import Difference, mean_and_deviation, paired
 from lignn.graph import Graph, Split, splits
 from lignn.graph.split import PARTS
 
-BASE = "backbone"
-METHODS = (BASE, "lpa", "correct_and_smooth", "label_input", "label_reuse", "lignn")
-_TITLES = {
-    "lpa": "LPA",
-    "correct_and_smooth": "{} + C&S",
-    "label_input": "Label Input {}",
-    "label_reuse": "Label Reuse {}",
-}
+METHODS = tuple(name for name, method in DECLARED.items() if method.compared)
 _FRACTIONS = (0.6, 0.2, 0.2)
 _SIGNIFICANT = 0.05
 
@@ -94,11 +89,11 @@ def plan(source: Source, parameters: Mapping[str, Any], runs: int, methods: Sequ
     for method in methods:
         if method not in METHODS:
             raise InputError(f"there is no method {method!r} to compare; {did_you_mean(method, METHODS)}")
-    if not set(methods) - {BASE}:
-        raise InputError(f"there is nothing to compare {BASE} with; name another method")
+    if not set(methods) - {BASELINE}:
+        raise InputError(f"there is nothing to compare {BASELINE} with; name another method")
     Settings.of(NodeClassifier(**parameters).get_params(deep=False)).network()  # refuses what no method takes
     first = parameters.get("seed", 0)
-    chosen = [method for method in reversed(METHODS) if method in (BASE, *methods)]
+    chosen = [method for method in reversed(METHODS) if method in (BASELINE, *methods)]
     return [
         Run(source, method, number, {**_applicable(method, parameters), "seed": first + number})
         for method in chosen
@@ -107,10 +102,10 @@ def plan(source: Source, parameters: Mapping[str, Any], runs: int, methods: Sequ
 
 
 def _applicable(method: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the parameters that a method has; how a solve is done is said of LI-GNN's."""
-    own = {name: value for name, value in parameters.items() if method in APPLIES_TO.get(name, (method,))}
-    if method != "lignn":
-        own = {name: value for name, value in own.items() if name not in SOLVING and value != "adaptive"}
+    """Return those of the parameters that a method has; options of a solve are meant for methods with a gradient."""
+    own = {name: value for name, value in parameters.items() if applies(name, method)}
+    if not applies("gradient", method):
+        own = {name: value for name, value in own.items() if name not in OF_SOLVER and value != "adaptive"}
     return own
 
 
@@ -202,7 +197,7 @@ class Comparison:
                 method,
                 title(method, self.backbone),
                 tuple(own.values()),
-                None if method == BASE else paired(own, scores[BASE]),
+                None if method == BASELINE else paired(own, scores[BASELINE]),
                 mean(result.seconds for result in self.results if result.method == method),
             )
             for method, own in scores.items()
@@ -245,12 +240,6 @@ class Comparison:
         return facts | {"verdict": self.verdict, "rows": rows, "runs": [asdict(result) for result in self.results]}
 
 
-def title(method: str, backbone: str) -> str:
-    """A method as people write it: GCN, GCN + C&S, LI-GCN."""
-    name = {"jknet": "JKNet"}.get(backbone, backbone.upper())
-    return {BASE: "{}", "lignn": "LI-{}"}.get(method, _TITLES.get(method, "")).format(name)
-
-
 def compare(
     source: Source,
     parameters: Mapping[str, Any],
@@ -273,7 +262,7 @@ def compare(
         "classes": graph.num_classes,
         "labelled": int(graph.labelled.sum()),
     }
-    return Comparison(facts, parameters.get("backbone", "gcn"), parameters, tuple(results), guess)
+    return Comparison(facts, parameters.get("backbone", DEFAULT_BACKBONE), parameters, tuple(results), guess)
 
 
 def _most_frequent(graph: Graph, split: Split) -> float:

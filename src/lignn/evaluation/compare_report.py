@@ -9,6 +9,7 @@ from statistics import mean
 from typing import TYPE_CHECKING
 
 from lignn.atomic import check_file, whole_file
+from lignn.declarations import METHODS
 from lignn.errors import InputError
 from lignn.evaluation import page
 from lignn.evaluation.compare import Comparison
@@ -71,20 +72,12 @@ def _reading(comparison: Comparison) -> str:
 
 
 def _compared(comparison: Comparison) -> list[str | page.Table | page.Picture]:
-    graph, base = comparison.graph, comparison.rows[0].title
+    graph = comparison.graph
     given = ", ".join(f"{name} = {value}" for name, value in comparison.parameters.items())
-    methods = [
-        (base, "the network alone: labels supervise, they are never an input"),
-        ("LPA", "label propagation: no network, no features"),
-        (f"{base} + C&S", "Correct and Smooth: label propagation behind the trained network"),
-        (f"Label Input {base}", "known labels are inputs beside the features"),
-        (f"Label Reuse {base}", "as before, and predictions are fed back once"),
-        (f"LI-{base}", "predictions are fed back until they reach an equilibrium, and trained through it"),
-    ]
     return [
         f"{graph['name']}: {graph['nodes']:,} nodes, {graph['edges']:,} directed edges, {graph['features']:,} "
         f"features, {graph['labelled']:,} labelled nodes in {graph['classes']} classes.",
-        *(f"{name}: {what}." for name, what in methods if name in {row.title for row in comparison.rows}),
+        *(f"{row.title}: {METHODS[row.method].summary}." for row in comparison.rows),
         f"Settings that were given: {given or 'none'}; all others are the preset's.",
     ]
 

@@ -10,19 +10,14 @@ from statistics import mean
 from typing import Any
 
 from lignn.classifier import NodeClassifier
-from lignn.classifier.settings import APPLIES_TO, NETWORK, Settings
+from lignn.classifier.settings import Settings
 from lignn.datasets.sources import Source
+from lignn.declarations import DEFAULT_METHOD, METHODS, OF_NETWORK, PARAMETERS, applies
 from lignn.errors import ConfigError
 from lignn.evaluation import compare
 from lignn.evaluation.compare import Result, Run
 
-SPACE: dict[str, tuple[Any, ...]] = {
-    "mask_rate": (0.25, 0.5, 0.75),
-    "feature_mask": (0.0, 0.5),
-    "hidden": (64, 128),
-    "dropout": (0.0, 0.5),
-    "lr": (0.01, 0.003),
-}
+SPACE = {name: parameter.search for name, parameter in PARAMETERS.items() if parameter.search}
 """Values to try of the options that matter most."""
 
 
@@ -51,11 +46,11 @@ class Trial:
 
 def candidates(parameters: Mapping[str, Any], count: int, seed: int) -> list[dict[str, Any]]:
     """The preset's own settings, then `count - 1` others drawn without repetition; what is given is not searched."""
-    method = parameters.get("method", "lignn")
-    if method == "lpa":
-        raise ConfigError("lpa has nothing to train and nothing to tune; choose another method")
+    method = parameters.get("method", DEFAULT_METHOD)
+    if method in METHODS and METHODS[method].network == "none":
+        raise ConfigError(f"{method} has nothing to train and nothing to tune; choose another method")
     preset = Settings.of(NodeClassifier(**parameters).get_params(deep=False))
-    has = {name for name in SPACE if method in APPLIES_TO.get(name, (method,))} - set(NETWORK) | set(preset.network())
+    has = {name for name in SPACE if applies(name, method)} - set(OF_NETWORK) | set(preset.network())
     free = {name: values for name, values in SPACE.items() if name in has and name not in parameters}
     everything = [dict(zip(free, values, strict=True)) for values in itertools.product(*free.values())]
     others = [settings for settings in everything if settings.items() - preset.values.items()]
@@ -76,7 +71,7 @@ def tune(
     tried = candidates(parameters, trials, seed)
     common = {name: value for name, value in parameters.items() if name != "method"}
     planned = [
-        Run(source, parameters.get("method", "lignn"), number, {**common, **settings, "seed": seed + split})
+        Run(source, parameters.get("method", DEFAULT_METHOD), number, {**common, **settings, "seed": seed + split})
         for number, (settings, split) in enumerate(itertools.product(tried, range(runs)))
     ]
     results = sorted(compare.execute(planned, jobs, report), key=lambda result: result.number)

@@ -4,37 +4,43 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate, islice
-from typing import Any
+from typing import ClassVar, Self
 
+import torch
 from torch import Generator, Tensor
 
 from lignn.equilibrium import Map
+from lignn.equilibrium.solvers import Solver
 from lignn.errors import ConfigError
 from lignn.labels import KnownLabels
-from lignn.methods.method import Method, Score
-from lignn.methods.problem import Prediction, Problem
+from lignn.methods.bound import BoundMethod, Prediction
+from lignn.methods.method import Carry, Epoch, Method, Score
+from lignn.methods.problem import Problem
 from lignn.methods.steps import as_probabilities
 from lignn.propagation import Adjacency
 
+_NOT_CHOSEN = (-1, -1)
+
 
 def correct(lazy: Adjacency, labels: KnownLabels, base: Tensor) -> Map:
-    """A step of Correct as an equilibrium of pseudo-labels: `Ŷ ↦ A_λ clamp(Ŷ) + (I - A_λ) Ŷ_0`, from `Ŷ = Ŷ_0`.
+    """Return a step of Correct on pseudo-labels: `Ŷ ↦ A_λ clamp(Ŷ) + (I - A_λ) Ŷ_0`, from `Ŷ = Ŷ_0`.
 
-    The same as propagating the residuals, `E ↦ A_λ ((I - M_t) E + M_t (Y - Ŷ_0))` from 0, and `Ŷ = Ŷ_0 + E`.
+    This is the same as propagating the residuals, `E ↦ A_λ ((I - M_t) E + M_t (Y - Ŷ_0))` from 0, and `Ŷ = Ŷ_0 + E`.
     """
     offset = base - lazy @ base
     return lambda state: (lazy @ labels.clamp(state)).add_(offset)
 
 
 def smooth(lazy: Adjacency, labels: KnownLabels) -> Map:
-    """A step of Smooth: `Ŷ ↦ A_λ clamp(Ŷ)`."""
+    """Return a step of Smooth: `Ŷ ↦ A_λ clamp(Ŷ)`."""
     return lambda state: lazy @ labels.clamp(state)
 
 
 def iterate(step: Map, start: Tensor, steps: int) -> Iterator[Tensor]:
-    """The start and the results of all steps."""
+    """Yield the start and the result of every step."""
     return accumulate(range(steps), lambda state, _: step(state), initial=start)
 
 
@@ -42,16 +48,19 @@ class CorrectAndSmooth(Method):
     """A base prediction whose errors on known nodes are propagated (Correct), and which is itself propagated (Smooth).
 
     Huang et al., "Combining label propagation and simple models out-performs graph neural networks", ICLR 2021. Known
-    rows are reset to their true residual (label) before every step. Of all intermediate results of a phase, the start
-    included, the one with the best validation score goes on.
+    rows are reset to their true residual (label) before every step. Of all intermediate results of a phase, including
+    its start, the one with the best validation score is used.
 
     Args:
-        base: any method; it is trained as if alone.
+        base: any method; it is trained as if it stood alone.
         lambda_c: λ of Correct.
         lambda_s: λ of Smooth.
         steps: propagations in each phase.
-        accumulating: add up the errors estimated at all steps, not the last estimate alone: a quirk of the runs behind
-            the paper's figures.
+        accumulating: add up the errors estimated at all steps instead of using the last estimate; a quirk of the runs
+            behind the paper's figures.
+
+    Attributes:
+        chosen: how many steps of Correct and of Smooth to take; None before `choose`.
     """
 
     def __init__(
@@ -67,32 +76,31 @@ class CorrectAndSmooth(Method):
         self.accumulating = accumulating
         self.chosen: tuple[int, int] | None = None
 
-    def loss(self, problem: Problem, generator: Generator) -> Tensor:
-        """The base method's."""
-        return self.base.loss(problem, generator)
+    def get_extra_state(self) -> Tensor:
+        """Return the chosen numbers of steps, as a part of the `state_dict`."""
+        return torch.tensor(self.chosen or _NOT_CHOSEN)
 
-    def after_update(self) -> None:
-        """The base method's."""
-        self.base.after_update()
+    def set_extra_state(self, state: Tensor) -> None:
+        """Restore what `get_extra_state` returned."""
+        corrections, smoothings = state.tolist()
+        self.chosen = None if corrections < 0 else (corrections, smoothings)
 
-    def account(self) -> dict[str, Any]:
-        """The base method's."""
-        return self.base.account()
+    def on(self, problem: Problem) -> BoundCorrectAndSmooth:
+        """Bind the method to a problem."""
+        return BoundCorrectAndSmooth(self, problem)
 
-    def extra_state(self) -> dict[str, Any]:
-        """The base method's, and the chosen steps."""
-        return {"base": self.base.extra_state(), "chosen": self.chosen}
+    def epoch(self, problem: Problem, generator: Generator, carry: Carry | None = None) -> Epoch:
+        """Run an epoch of the base method."""
+        return self.base.epoch(problem, generator, carry)
 
-    def load_extra_state(self, state: dict[str, Any]) -> None:
-        """Take up what `extra_state` gave."""
-        self.base.load_extra_state(state.get("base", {}))
-        self.chosen = None if state["chosen"] is None else (state["chosen"][0], state["chosen"][1])
+    def evaluate(self, problem: Problem, epoch: Epoch) -> tuple[Prediction, Carry]:
+        """Evaluate the base method, then correct and smooth."""
+        prediction, carry = self.base.evaluate(problem, epoch)
+        return self.after(prediction, self.on(problem)), carry
 
-    def second_stage(self, problem: Problem, score: Score | None) -> None:
-        """Choose how many steps of each phase to take, by validation score; without one the choice stays."""
-        self.base.second_stage(problem, score)
-        if score is None:
-            return
+    def choose(self, problem: Problem, score: Score) -> None:
+        """Choose how many steps of each phase to take, by validation score."""
+        self.base.choose(problem, score)
         start = self.base.predict(problem)
         multilabel = problem.labels.multilabel
 
@@ -106,17 +114,22 @@ class CorrectAndSmooth(Method):
 
         corrections, corrected = best(self._corrections(problem, start.probabilities))
         smoothings, _ = best(self._smoothings(problem, corrected))
-        self.chosen = (corrections, smoothings)
+        self.chosen = corrections, smoothings
 
-    def predict(self, problem: Problem) -> Prediction:
-        """The base prediction, corrected and smoothed by as many steps as the second stage chose."""
-        base = self.base.predict(problem)
+    def adopt_choices(self, other: Method) -> None:
+        """Take over the numbers of steps, and the choices of the base method."""
+        if isinstance(other, CorrectAndSmooth):
+            self.base.adopt_choices(other.base)
+            self.chosen = other.chosen
+
+    def after(self, base: Prediction, bound: BoundCorrectAndSmooth) -> Prediction:
+        """Correct and smooth a base prediction by the chosen numbers of steps."""
         if self.chosen is None:
-            return base
-        corrections, smoothings = self.chosen
+            return replace(base, bound=bound)
+        problem, (corrections, smoothings) = bound.problem, self.chosen
         corrected = next(islice(self._corrections(problem, base.probabilities), corrections, None))
         smoothed = next(islice(self._smoothings(problem, corrected), smoothings, None))
-        return replace(base, probabilities=as_probabilities(smoothed, problem.labels.multilabel))
+        return replace(base, bound=bound, probabilities=as_probabilities(smoothed, problem.labels.multilabel))
 
     def _corrections(self, problem: Problem, base: Tensor) -> Iterator[Tensor]:
         states = iterate(correct(problem.lazy(self.lambda_c), problem.labels, base), base, self.steps)
@@ -124,3 +137,28 @@ class CorrectAndSmooth(Method):
 
     def _smoothings(self, problem: Problem, start: Tensor) -> Iterator[Tensor]:
         return iterate(smooth(problem.lazy(self.lambda_s), problem.labels), start, self.steps)
+
+
+@dataclass(frozen=True, eq=False)
+class BoundCorrectAndSmooth(BoundMethod):
+    """The bound base method, followed by a fixed number of propagations of the known labels."""
+
+    method: CorrectAndSmooth
+
+    takes_labels: ClassVar[bool] = True
+
+    @cached_property
+    def base(self) -> BoundMethod:
+        """The base method on the same problem."""
+        return self.method.base.on(self.problem)
+
+    def with_labels(self, labels: KnownLabels) -> Self:
+        """Bind the method to other known labels; the base method does not look at features again."""
+        other = super().with_labels(labels)
+        vars(other)["base"] = self.base.with_labels(labels)
+        return other
+
+    def solve(self, start: Tensor | None = None, solver: Solver | None = None) -> Prediction:  # noqa: ARG002
+        """Return the base prediction, corrected and smoothed."""
+        with torch.no_grad():
+            return self.method.after(self.base.solve(), self)

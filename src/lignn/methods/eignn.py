@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -16,12 +16,12 @@ from lignn.backbones.layers import uniform
 from lignn.equilibrium import Map, Solution, Status, solve
 from lignn.equilibrium.solvers import Solver
 from lignn.errors import ConfigError, did_you_mean
-from lignn.methods.ignn import Representation
 from lignn.methods.problem import Problem
-from lignn.propagation import Adjacency, PerOperator, SparseMatrix
+from lignn.methods.representation import Representation
+from lignn.propagation import Adjacency, SparseMatrix
 
 _SMALL = 1000**3
-"""Up to here `Σ n_i³`, the eigendecomposition of Ã, costs less than the iterations of a training."""
+"""Up to this cost `Σ n_i³`, the eigendecomposition of Ã is cheaper than the iterations of a training."""
 
 Route = Literal["auto", "closed", "iterative"]
 
@@ -36,21 +36,23 @@ class EIGNN(Representation):
     Q_F diag(μ) Q_Fᵀ the columns do not mix, and there are two routes to the equilibrium:
 
     - closed: `Z = Q_S [G ∘ (Q_Sᵀ X Q_F)] Q_Fᵀ`, `G_ij = 1 / (1 - γ λ_i μ_j)`. The eigendecomposition Q_S diag(λ) Q_Sᵀ
-      of Ã is computed once, each connected component by itself. Errors are as small as rounding of the largest entry:
-      rows that are smaller, such as those far from every feature, hold nothing but that.
-    - iterative: `Z Q_F ← γ Ã (Z Q_F) diag(μ) + X Q_F`, which contracts since `γ ‖g(F)‖ ‖Ã‖ < 1`, on graphs of any size.
+      of Ã is computed once, separately for each connected component. Errors are as large as the rounding of the
+      largest entry. Smaller rows, such as those far from every feature, contain nothing but rounding.
+    - iterative: `Z Q_F ← γ Ã (Z Q_F) diag(μ) + X Q_F`, on graphs of any size. It contracts: `γ ‖g(F)‖ ‖Ã‖ < 1`.
 
     Args:
         num_features: width of X and of Z.
         num_classes: c.
         gamma: γ.
         route: "closed" (for symmetric Ã), "iterative", or "auto": closed for undirected graphs with small components,
-            unless rows are normalised, which makes rounding as large as the rest.
+            unless rows are normalised, which would make rounding as large as the signal.
         normalize: L2-normalise the rows of Z before the output map.
-        dropout: probability, before the output map.
-        solver: of the iterative route; backward, its tolerance is relative.
+        dropout: dropout probability, before the output map.
+        solver: solver of the iterative route; its tolerance is relative in the backward pass.
         generator: draws the weights.
     """
+
+    proof: ClassVar[str] = "the map is linear and contracts, γ ρ(g(F)) ρ(Ã) < 1"
 
     def __init__(
         self,
@@ -71,48 +73,46 @@ class EIGNN(Representation):
         self.gamma = gamma
         self.route = route
         self.weight = uniform((num_features, num_features), (3 / num_features) ** 0.5, generator)
-        self._spectra: PerOperator[_Spectrum] = PerOperator()
 
-    def represent(self, problem: Problem) -> Solution:
-        """The equilibrium by the route that fits."""
+    def represent(self, problem: Problem, known: Solution | None = None) -> Solution:
+        """Return the equilibrium by the chosen route."""
         adj = problem.adjacency()
         x = problem.x.to_dense() if isinstance(problem.x, SparseMatrix) else problem.x
         assert x is not None
         gram = self.weight.T @ self.weight
         g = gram / (gram.norm() + 1e-12)
         eigen = torch.linalg.eigh(g.detach())
-        known = self.solved(problem)
-        if self._closed(adj):
-            backward = self._spectrum(adj).inverse(eigen, self.gamma)
+        if self._closed(problem):
+            backward = _spectrum(problem).inverse(eigen, self.gamma)
             solution = known or Solution(backward(x), Status.CONVERGED, 0, (0.0,), 0.0, 0.0)
         else:
             solution = known or self._iterate(adj, x, eigen, self.solver)
 
             def backward(b: Tensor) -> Tensor:
-                # The adjoint is as small as 1/|known nodes|: an absolute tolerance would end it far from its solution.
+                # The adjoint is as small as 1/|known nodes|: an absolute tolerance would stop far from its solution.
                 solution.adjoints.append(self._iterate(adj.T, b, eigen, replace(self.solver, norm="relative")))
                 return solution.adjoints[-1].value
 
         return replace(solution, value=_Equilibrium.apply(g, x, solution.value, adj, self.gamma, backward))
 
-    def _closed(self, adj: Adjacency) -> bool:
+    def _closed(self, problem: Problem) -> bool:
+        adj = problem.adjacency()
         symmetric = adj.T is adj
         if self.route == "closed" and not symmetric:
             raise ConfigError("EIGNN's closed form needs an undirected graph; use route='iterative'")
-        small = self.route == "auto" and not self.normalize and symmetric and self._spectrum(adj).cost <= _SMALL
+        small = self.route == "auto" and not self.normalize and symmetric and _spectrum(problem).cost <= _SMALL
         return self.route == "closed" or small
 
     def _iterate(self, adj: Adjacency, b: Tensor, eigen: Eigen, solver: Solver) -> Solution:
-        """`Z = γ Ã Z g + B`."""
+        """Solve `Z = γ Ã Z g + B`."""
         values, vectors = eigen
         rotated, scale = b @ vectors, self.gamma * values
         solution = solve(lambda z: torch.addcmul(rotated, adj @ z, scale), rotated, solver, throw=False)
         return replace(solution, value=solution.value @ vectors.T)
 
-    def _spectrum(self, adj: Adjacency) -> _Spectrum:
-        if adj not in self._spectra:
-            self._spectra[adj] = _Spectrum(adj)
-        return self._spectra[adj]
+
+def _spectrum(problem: Problem) -> _Spectrum:
+    return problem.once("spectrum", lambda: _Spectrum(problem.adjacency()))
 
 
 class _Spectrum:
@@ -140,7 +140,7 @@ class _Spectrum:
         return blocks
 
     def inverse(self, eigen: Eigen, gamma: float) -> Map:
-        """`B ↦ Z`, `Z = γ Ã Z g + B`."""
+        """Return the map `B ↦ Z` with `Z = γ Ã Z g + B`."""
         f_values, f_vectors = eigen
 
         def apply(b: Tensor) -> Tensor:

@@ -1,49 +1,134 @@
-"""The small protocol behind which every method of the family stands."""
+"""The protocol behind which every method of the family stands."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Generator, Tensor, nn
 
-from lignn.methods.problem import Prediction, Problem
+from lignn.equilibrium import Solution, Status
+from lignn.methods.bound import BoundMethod, Prediction
+from lignn.methods.problem import Problem
 
 Score = Callable[[Prediction], float]
-"""The validation score of a prediction: all that a method may learn of validation labels."""
+"""Returns the validation score of a prediction: all that a method may learn from validation labels."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """The solve of an epoch's prediction, from which the next epoch may continue.
+
+    Attributes:
+        problem: the problem that was solved.
+        solution: its solution.
+        mark: tensors that tell whether the next epoch's solve would be the same one. An evaluation without a mark is
+            used as it is; one with a mark can be computed again and is not saved.
+    """
+
+    problem: Problem
+    solution: Solution
+    mark: tuple[Tensor, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Carry:
+    """What an epoch hands to the next. The first epoch starts with `Carry()`.
+
+    Attributes:
+        mask_rate: β of the next epoch, if the method adapts it.
+        state: the solved training state, for methods with a warm start.
+        evaluation: the solve of the last prediction, for methods that continue from it.
+    """
+
+    mask_rate: float | None = None
+    state: Tensor | None = None
+    evaluation: Evaluation | None = None
+
+    def plain(self) -> dict[str, Any]:
+        """Return tensors and plain values by name, for checkpoints."""
+        values: dict[str, Any] = {"mask_rate": self.mask_rate, "state": self.state}
+        if self.evaluation is not None and not self.evaluation.mark:
+            values["evaluation"] = self.evaluation.solution.value
+        return {name: value for name, value in values.items() if value is not None}
+
+    @classmethod
+    def of(cls, plain: dict[str, Any], inference: Problem) -> Carry:
+        """Restore what `plain` returned; `inference` is the problem of the predictions."""
+        tensors = {name: plain[name].to(inference.device) for name in ("state", "evaluation") if name in plain}
+        state = tensors.get("evaluation")
+        evaluation = None if state is None else Evaluation(inference, known_state(state))
+        return cls(plain.get("mask_rate"), tensors.get("state"), evaluation)
+
+
+def known_state(state: Tensor) -> Solution:
+    """Return a solution that was taken over instead of solved."""
+    return Solution(state, Status.BUDGET, 0, (), 0.0, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Epoch:
+    """The taped part of one epoch.
+
+    Attributes:
+        loss: to be differentiated.
+        problem: the problem that the loss was computed on.
+        carry: what the epoch started with.
+        solution: the training solve; its adjoints are appended by the backward pass. None for methods without one.
+        mask_rate: β of this epoch, for methods that hide labels.
+    """
+
+    loss: Tensor
+    problem: Problem
+    carry: Carry
+    solution: Solution | None = None
+    mask_rate: float | None = None
+
+    def account(self) -> dict[str, Any]:
+        """Describe the solves of the epoch in plain values; complete after the backward pass."""
+        if self.solution is None:
+            return {}
+        adjoints = self.solution.adjoints
+        solves = {"forward": self.solution.record(), "backward": adjoints[-1].record() if adjoints else None}
+        return solves if self.mask_rate is None else {"mask_rate": self.mask_rate, **solves}
 
 
 class Method(nn.Module, ABC):
-    """A loss for an epoch and a prediction; the loop over epochs is not its business.
+    """A trainable way to predict labels. It keeps no state but its weights; the loop over epochs lives elsewhere.
 
-    A method without parameters has nothing to train and needs no loss.
+    A plain training loop:
+
+        carry = Carry()
+        for _ in range(epochs):
+            epoch = method.train().epoch(problem, generator, carry)
+            epoch.loss.backward()
+            optimizer.step()
+            prediction, carry = method.eval().evaluate(problem, epoch)
     """
 
     @abstractmethod
-    def predict(self, problem: Problem) -> Prediction:
-        """Predictions with all known labels of `problem`, without randomness or gradients."""
+    def on(self, problem: Problem) -> BoundMethod:
+        """Bind the method to a problem."""
 
-    def loss(self, problem: Problem, generator: Generator) -> Tensor:  # noqa: ARG002
-        """The taped loss of one epoch; randomness comes from `generator` alone."""
+    def predict(self, problem: Problem) -> Prediction:
+        """Predict with all known labels of `problem`: `on(problem).solve()`."""
+        return self.on(problem).solve()
+
+    def epoch(self, problem: Problem, generator: Generator, carry: Carry | None = None) -> Epoch:  # noqa: ARG002
+        """Compute the loss of one epoch. All randomness comes from `generator`.
+
+        Methods without parameters have nothing to train and no epoch.
+        """
         raise AssertionError(f"{type(self).__name__} has nothing to train")
 
-    def after_update(self) -> None:
-        """Called after every update of the weights, e.g. to project them."""
+    def evaluate(self, problem: Problem, epoch: Epoch) -> tuple[Prediction, Carry]:  # noqa: ARG002
+        """Predict after the update of `epoch`; also return what the next epoch takes over."""
+        return self.predict(problem), Carry()
 
-    def second_stage(self, problem: Problem, score: Score | None) -> None:
-        """Called once after training, with the best weights; what it chooses, `predict` uses.
+    def choose(self, problem: Problem, score: Score) -> None:
+        """Make the choices that remain after training, by validation score; `on` uses them."""
 
-        Without validation labels there is no score, and nothing to choose by.
-        """
-
-    def account(self) -> dict[str, Any]:
-        """What the last epoch's solves were like, as plain values for the history."""
-        return {}
-
-    def extra_state(self) -> dict[str, Any]:
-        """Tensors and plain values beside the weights that the next epoch depends on, for checkpoints."""
-        return {}
-
-    def load_extra_state(self, state: dict[str, Any]) -> None:
-        """Take up what `extra_state` gave."""
+    def adopt_choices(self, other: Method) -> None:
+        """Take over what `choose` has chosen for `other`, a method of the same kind."""

@@ -1,36 +1,62 @@
-"""The backbone alone, trained end to end: what all label-inputted methods are compared with."""
+"""The backbone alone, trained end to end: the baseline of all label-inputted methods."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
 
 import torch
 from torch import Generator, Tensor
 
 from lignn.backbones import Backbone, frozen_dropout
-from lignn.methods.method import Method
-from lignn.methods.problem import Prediction, Problem
+from lignn.equilibrium.solvers import Solver
+from lignn.methods.bound import BoundMethod, Prediction
+from lignn.methods.method import Carry, Epoch, Method
+from lignn.methods.problem import Problem
 
 
 class Network(Method):
     """`Ŷ = σ(f_θ(A, X))`; labels supervise and are never an input.
 
     Args:
-        backbone: without label inputs.
+        backbone: has no label inputs.
     """
 
     def __init__(self, backbone: Backbone) -> None:
         super().__init__()
         self.backbone = backbone
 
-    def loss(self, problem: Problem, generator: Generator) -> Tensor:
-        """Mean cross-entropy over all known nodes."""
+    def on(self, problem: Problem) -> BoundNetwork:
+        """Bind the network to a problem."""
+        return BoundNetwork(self, problem)
+
+    def epoch(self, problem: Problem, generator: Generator, carry: Carry | None = None) -> Epoch:
+        """Compute the mean cross-entropy over all known nodes."""
         with frozen_dropout(self.backbone, generator):
-            return problem.labels.loss(self._probabilities(problem), problem.labels.mask)
+            loss = problem.labels.loss(self.probabilities(problem), problem.labels.mask)
+        return Epoch(loss, problem, carry or Carry())
 
-    def predict(self, problem: Problem) -> Prediction:
-        """One forward pass."""
-        with torch.no_grad():
-            return Prediction(self._probabilities(problem), problem.evidence, problem.labels.multilabel)
-
-    def _probabilities(self, problem: Problem) -> Tensor:
+    def probabilities(self, problem: Problem) -> Tensor:
+        """Return `σ(f_θ(A, X))`."""
         adj = problem.adjacency(self.backbone.normalization, self.backbone.self_loops)
         return problem.labels.activation(self.backbone(problem.x, adj))
+
+
+@dataclass(frozen=True, eq=False)
+class BoundNetwork(BoundMethod):
+    """One forward pass, which no label changes."""
+
+    method: Network
+
+    label_free: ClassVar[tuple[str, ...]] = ("probabilities",)
+
+    @cached_property
+    def probabilities(self) -> Tensor:
+        """The output of the network."""
+        with torch.no_grad():
+            return self.method.probabilities(self.problem)
+
+    def solve(self, start: Tensor | None = None, solver: Solver | None = None) -> Prediction:  # noqa: ARG002
+        """Return the output of the network; there is nothing to solve."""
+        return Prediction(self, self.probabilities)

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Literal, get_args
+
 from lignn.backbones import Backbone
-from lignn.equilibrium import Gradient, Implicit, LastStep, gradient_named
+from lignn.equilibrium import Gradient, Implicit, LastStep
+from lignn.equilibrium.gradient import gradient_named
 from lignn.equilibrium.solvers import Picard, Solver, by_name
 from lignn.errors import ConfigError
 from lignn.labels import SoftmaxJacobian
-from lignn.methods.label_inputted import LabelInputted, LoopingState, MaskRate, ShareOfTraining
+from lignn.methods.label_inputted import LabelInputted, MaskRate
+from lignn.methods.masking import LoopingState, ShareOfTraining
 from lignn.methods.steps import BackboneStep
+
+Adjoint = Literal["paper", "relative"]
+
+_RELATIVE_TOL = 1e-2
+"""Relative tolerance of the adjoint: the gradient of one random mask need not be more exact than this."""
 
 
 def _passes(count: int) -> Picard:
@@ -16,19 +26,19 @@ def _passes(count: int) -> Picard:
 
 
 class LabelReuse(LabelInputted):
-    """`Ŷ ← f_θ(A, [(M_t̄ + M_o) Ŷ + M_i Y | X])`, k passes before the one that is differentiated.
+    """`Ŷ ← f_θ(A, [(M_t̄ + M_o) Ŷ + M_i Y | X])`, with k passes before the one that is differentiated.
 
     Wang, "Bag of tricks of semi-supervised classification with graph neural networks", 2021.
 
-    The published form hides the supervised labels from all passes, yet feeds back predictions of the supervised nodes
-    that the same weights made: they come to hold the labels (the leak of the paper's section 3.3). `corrected` (LR+)
-    clamps all known labels in the k passes and hides whole rows of the state before the last one, as LI-GNN does.
+    The published form hides the supervised labels from all passes. It still feeds back predictions of the supervised
+    nodes, made by the same weights, which come to hold the labels (the leak of the paper's section 3.3). `corrected`
+    (LR+) clamps all known labels in the k passes and hides whole rows of the state before the last one, as LI-GNN does.
 
     Args:
         backbone: takes c label inputs.
         mask_rate: share of the known labels that is hidden in an epoch, α.
         iterations: k.
-        corrected: LR+.
+        corrected: use LR+.
     """
 
     def __init__(
@@ -40,7 +50,7 @@ class LabelReuse(LabelInputted):
 
 
 class LabelInput(LabelReuse):
-    """`Ŷ = f_θ(A, [M_i Y | X])`: known labels go in, one pass.
+    """`Ŷ = f_θ(A, [M_i Y | X])`: known labels are inputs of a single pass.
 
     Shi et al., "Masked label prediction: unified message passing model for semi-supervised classification", IJCAI 2021.
 
@@ -56,19 +66,19 @@ class LabelInput(LabelReuse):
 class LIGNN(LabelInputted):
     """Label-inputted implicit GNN, the paper's Algorithm 1.
 
-    `Ŷ = σ(f_θ(A, [(I - M_t) Ŷ + M_t Y | X]))` solved to equilibrium, the masked label strategy on the looping state,
-    implicit differentiation.
+    `Ŷ = σ(f_θ(A, [(I - M_t) Ŷ + M_t Y | X]))` solved to equilibrium, with the masked label strategy on the looping
+    state and implicit differentiation.
 
     Args:
         backbone: takes c label inputs.
         mask_rate: β, or "adaptive".
         forward_mask: hide rows of the state in the forward solve too.
-        solver: of the state.
-        gradient: default the paper's implicit one.
+        solver: forward solver.
+        gradient: default the paper's implicit gradient.
         warm_start: start each solve from the last epoch's state.
         feature_mask: share of the nodes whose features are hidden in the taped step, so that labels must carry it.
-        jacobian: of the softmax in the adjoint: "exact", or its "diagonal" alone, as the authors ran it. The loss is
-            differentiated exactly either way.
+        jacobian: softmax Jacobian in the adjoint: "exact", or only its "diagonal", as the authors ran it. The loss is
+            differentiated exactly in both cases.
     """
 
     def __init__(
@@ -83,11 +93,12 @@ class LIGNN(LabelInputted):
         jacobian: SoftmaxJacobian = "exact",
     ) -> None:
         gradient = gradient or Implicit("paper")
-        if jacobian != "exact" and not (isinstance(gradient, Implicit) and gradient.form == "paper"):
+        papers = isinstance(gradient, Implicit) and gradient.form == "paper"
+        if jacobian != "exact" and not papers:
             raise ConfigError(f"jacobian {jacobian!r} is for the paper's gradient only, got {gradient}")
         super().__init__(
             BackboneStep(backbone, jacobian),
-            LoopingState(forward_mask),
+            LoopingState(forward_mask, constant_scale=papers),
             solver or Picard(tol=1e-4, max_steps=100),
             gradient,
             mask_rate,
@@ -96,44 +107,66 @@ class LIGNN(LabelInputted):
         )
 
     @classmethod
-    def of_paper(
+    def configured(
         cls,
         backbone: Backbone,
         mask_rate: MaskRate = 0.5,
         forward_mask: bool = False,
         max_steps: int = 10,
-        solver: str = "picard",
-        gradient: str = "paper",
+        solver: str | Solver = "picard",
+        gradient: str | Gradient = "paper",
         warm_start: bool = False,
         feature_mask: float = 0.0,
         jacobian: SoftmaxJacobian = "exact",
         forward_growth: float | None = None,
+        tol: float | None = None,
+        adjoint: Adjoint = "paper",
     ) -> LIGNN:
-        """LI-GNN with the tolerances behind the paper's figures and tables.
+        """Build LI-GNN from plain options. The defaults are the choices behind the paper's figures and tables.
 
-        Root mean square `1e-4 / c` forward and `1e-5 (c-1) / c²` backward; one budget for both. With an adaptive mask
-        rate the backward solve stops once it expands by more than 1.1. A forward one may expand while labels travel
-        along a path (docs/reproduction.md); `forward_growth` stops it too. The paper's choices are the defaults.
+        Args:
+            backbone: takes c label inputs.
+            mask_rate: β, or "adaptive".
+            forward_mask: hide rows of the state in the forward solve too.
+            max_steps: budget of each solve, forward and backward.
+            solver: name of the solver of both, or a forward solver, which has its own `tol` and `max_steps`.
+            gradient: "paper", "exact", "last_step", or a gradient, which has its own adjoint solver.
+            warm_start: start each solve from the last epoch's state.
+            feature_mask: share of the nodes whose features are hidden in the taped step.
+            jacobian: "exact" or "diagonal" softmax Jacobian in the adjoint.
+            forward_growth: stop a forward solve once its change grows by more than this factor; None lets it grow,
+                since changes may grow while labels travel along a path (docs/reproduction.md).
+            tol: root mean square tolerance of the forward solve; None is the paper's `1e-4 / c`.
+            adjoint: tolerance of the backward solve: "paper" is the absolute `1e-5 (c-1) / c²`, "relative" is 1e-2
+                relative to the gradient, and stops where the adjoint expands. With an adaptive mask rate both stop
+                where it expands by more than 1.1.
         """
-        c, kind = backbone.num_classes, by_name(solver)
-        forward = kind(tol=1e-4 / c, max_steps=max_steps, growth=forward_growth)
-        growth = 1.1 if mask_rate == "adaptive" else None
-        backward = kind(tol=1e-5 * (c - 1) / c**2, max_steps=max_steps, growth=growth)
-        strategy = gradient_named(gradient, backward)
+        if adjoint not in get_args(Adjoint):
+            raise ConfigError(f"adjoint {adjoint!r} is unknown; choose from {', '.join(get_args(Adjoint))}")
+        c, adaptive = backbone.num_classes, mask_rate == "adaptive"
+        forward = solver
+        if isinstance(forward, str):
+            tol = 1e-4 / c if tol is None else tol
+            forward = by_name(forward)(tol=tol, max_steps=max_steps, growth=forward_growth)
+        if adjoint == "paper":
+            backward = replace(forward, tol=1e-5 * (c - 1) / c**2, norm="rms", growth=1.1 if adaptive else None)
+        else:
+            backward = replace(forward, tol=_RELATIVE_TOL, norm="relative", growth=1.1 if adaptive else 1.0)
+        strategy = gradient_named(gradient, backward) if isinstance(gradient, str) else gradient
         return cls(backbone, mask_rate, forward_mask, forward, strategy, warm_start, feature_mask, jacobian)
 
 
 class LaE(LabelInputted):
     """Label as Equilibrium, the authors' successor of LI-GNN.
 
-    All known labels are clamped in the solve. Where training and prediction are on the same graph, the equilibrium of
-    the last prediction is the state of the next epoch: it was solved with the same weights. The gradient is the exact
-    one, its adjoint stops as soon as it expands.
+    All known labels are clamped in the solve. If training and prediction are on the same graph, the equilibrium of the
+    last prediction is the state of the next epoch, because it was solved with the same weights. The gradient is exact,
+    and its adjoint stops as soon as it expands.
 
     Args:
         backbone: takes c label inputs.
         mask_rate: β.
-        max_steps: budget, forward and backward.
+        max_steps: budget of each solve, forward and backward.
         tol: largest change of an entry.
         feature_mask: share of the nodes whose features are hidden in the taped step.
     """
@@ -147,12 +180,11 @@ class LaE(LabelInputted):
         feature_mask: float = 0.0,
     ) -> None:
         forward = Picard(tol=tol, max_steps=max_steps, norm="max")
-        backward = Picard(tol=tol, max_steps=max_steps, norm="max", growth=1.0)
         super().__init__(
             BackboneStep(backbone),
             LoopingState(),
             forward,
-            Implicit("exact", backward),
+            Implicit("exact", replace(forward, growth=1.0)),
             mask_rate,
             reuse_evaluation=True,
             feature_mask=feature_mask,

@@ -1,9 +1,11 @@
-"""What a method sees, and what it gives."""
+"""What a method sees of a graph."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,36 +13,39 @@ import torch
 from scipy.sparse.csgraph import breadth_first_order
 from torch import Generator, Tensor
 
-from lignn.equilibrium import Solution
 from lignn.graph import Graph
 from lignn.labels import KnownLabels
 from lignn.propagation import Adjacency, SparseMatrix
 from lignn.propagation.adjacency import Normalization
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A graph as a method sees it: features, edges, and the labels that are known; no others.
+    """A graph as a method sees it: features, edges, and only those labels that are known.
+
+    Features, label matrices and operators lie on one device. The edges and all masks stay on the CPU.
 
     Attributes:
-        x: features, dense or sparse; None for a graph without.
+        x: features, dense or sparse; None for a graph without features.
         edges: the graph without features, labels and splits.
-        labels: what is known.
+        labels: the known labels.
     """
 
     x: Tensor | SparseMatrix | None
     edges: Graph
     labels: KnownLabels
-    _operators: dict[tuple[str, float], Adjacency] = field(default_factory=dict, repr=False)
+    _derived: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, graph: Graph, known: Tensor, dtype: torch.dtype = torch.float32) -> Problem:
-        """The problem of `graph` with its labels of the nodes in `known` (a mask)."""
+        """Return the problem of `graph` in which the labels of the nodes in `known` (a mask) are known."""
         return cls.with_labels(graph, KnownLabels.of(graph, known, dtype))
 
     @classmethod
     def with_labels(cls, graph: Graph, labels: KnownLabels) -> Problem:
-        """The problem of `graph` with labels that need not be its own, in their precision."""
+        """Return the problem of `graph` with labels that need not be its own, in the precision of the labels."""
         dtype = labels.onehot.dtype
         x: Tensor | SparseMatrix | None = None
         if isinstance(graph.x, sp.csr_array):
@@ -51,43 +56,60 @@ class Problem:
 
     @property
     def dtype(self) -> torch.dtype:
-        """Precision of everything."""
+        """Precision of all numbers."""
         return self.labels.onehot.dtype
 
+    @property
+    def device(self) -> torch.device:
+        """Where features, label matrices and operators lie."""
+        return self.labels.onehot.device
+
+    def to(self, device: torch.device | str) -> Problem:
+        """Return the same problem on another device."""
+        return Problem(None if self.x is None else self.x.to(device), self.edges, self.labels.to(device))
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return `make()`, computed once for this graph and kept with it; it must not depend on the labels."""
+        if key not in self._derived:
+            self._derived[key] = make()
+        return self._derived[key]
+
     def adjacency(self, normalization: Normalization = "symmetric", self_loops: bool = True) -> Adjacency:
-        """The operator of the graph so normalised; each is built once."""
-        key = (normalization, self_loops)
-        if key not in self._operators:
-            self._operators[key] = Adjacency.normalized(self.edges, normalization, self_loops, self.dtype)
-        return self._operators[key]
+        """Return the normalised operator of the graph."""
+
+        def make() -> Adjacency:
+            return Adjacency.normalized(self.edges, normalization, self_loops, self.dtype).to(self.device)
+
+        return self.once((normalization, self_loops), make)
 
     def lazy(self, lam: float) -> Adjacency:
-        """`A_λ = (1-λ) I + λ Ã`; each is built once."""
-        key = ("lazy", lam)
-        if key not in self._operators:
-            self._operators[key] = self.adjacency().lazy(lam)
-        return self._operators[key]
+        """Return `A_λ = (1-λ) I + λ Ã`."""
+        return self.once(("lazy", lam), lambda: self.adjacency().lazy(lam))
 
     def knowing(self, labels: KnownLabels) -> Problem:
-        """The same graph with other known labels."""
+        """Return the same graph with other known labels."""
         return replace(self, labels=labels)
 
+    def without_edges_at(self, nodes: Tensor) -> Problem:
+        """Return the same nodes without the edges that touch `nodes` (a mask): what inductive training sees."""
+        return replace(self, edges=self.edges.without_edges_at(nodes), _derived={})
+
     def hide_features(self, rate: float, generator: Generator) -> Problem:
-        """Each node's features set to zero with probability `rate`, those of the others scaled by `1/(1-rate)`."""
-        factor = (torch.rand(len(self.labels.mask), generator=generator) >= rate).to(self.dtype) / (1 - rate)
+        """Set each node's features to zero with probability `rate`, and scale the others by `1/(1-rate)`."""
+        shown = torch.rand(len(self.labels.mask), generator=generator) >= rate
+        factor = shown.to(self.device, self.dtype) / (1 - rate)
         x = self.x
         if isinstance(x, SparseMatrix):
-            values = x.values * factor.repeat_interleave(x.indptr.diff())
-            x = replace(x, values=values)
+            x = replace(x, values=x.values * factor.repeat_interleave(x.indptr.diff(), output_size=x.nnz))
         elif x is not None:
             x = x * factor[:, None]
         return replace(self, x=x)
 
     @cached_property
     def evidence(self) -> Tensor:
-        """The nodes that a known label reaches along the edges; any other's prediction rests on its features alone."""
+        """The nodes that a known label reaches along the edges; other predictions rest on features alone."""
         known = self.labels.mask.numpy()
-        # One more node, with edges to all known ones, makes it a single search.
+        # One extra node with edges to all known ones turns this into a single search.
         start = sp.csr_array(known[None].astype(np.float32))
         links = self.edges.to_scipy()
         links.eliminate_zeros()
@@ -95,25 +117,3 @@ class Problem:
         reached = np.zeros(len(known) + 1, dtype=bool)
         reached[breadth_first_order(whole.tocsr(), len(known), return_predecessors=False)] = True
         return torch.from_numpy(reached[:-1])
-
-
-@dataclass(frozen=True, eq=False)
-class Prediction:
-    """Class probabilities of every node.
-
-    Attributes:
-        probabilities: n×c; rows sum to one, except for multi-label tasks.
-        evidence: the nodes that a known label reaches; False: "no evidence".
-        multilabel: whether a node may have several classes.
-        solution: the account of the solve, for methods that have one.
-    """
-
-    probabilities: Tensor
-    evidence: Tensor
-    multilabel: bool = False
-    solution: Solution | None = None
-
-    @property
-    def labels(self) -> Tensor:
-        """Class numbers (n), or 0/1 rows (n×c) for multi-label tasks."""
-        return (self.probabilities > 0.5).to(torch.int8) if self.multilabel else self.probabilities.argmax(1)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from lignn.backbones import Backbone
 from lignn.equilibrium import Implicit, LastStep
 from lignn.equilibrium.solvers import Anderson, Solver
-from lignn.methods.label_inputted import LabelInputted, ShareOfTraining
+from lignn.methods.label_inputted import LabelInputted
+from lignn.methods.masking import ShareOfTraining
 from lignn.methods.steps import PropagationStep
 
 
@@ -16,12 +17,13 @@ class LPA(LabelInputted):
     Rewritten as the equilibrium `Ỹ = (I - M_t) A_λ Ỹ + M_t Y`; on the unlabelled block `(I - A_λ,uu)^-1 A_λ,ul Y_l`.
     Nothing is trained.
 
-    Known rows are reset before every step; PyG's `LabelPropagation` adds the initial labels to every step instead, and
-    has no self-loops in Ã. With a hook that resets them, and A_λ as its edges, it is the same (docs/unification.md).
+    Known rows are reset before every step. PyG's `LabelPropagation` adds the initial labels to every step instead, and
+    has no self-loops in Ã. With a hook that resets the labels, and A_λ as its edges, it is the same
+    (docs/unification.md).
 
     Args:
-        lam: λ; where labels are unknown it changes the way to the equilibrium, not the equilibrium.
-        solver: of the equilibrium; `Picard(tol=0, max_steps=k)` for k propagations.
+        lam: λ; it changes the path to the equilibrium on unlabelled nodes, not the equilibrium itself.
+        solver: solver of the equilibrium; `Picard(tol=0, max_steps=k)` for k propagations.
     """
 
     def __init__(self, lam: float = 0.9, solver: Solver | None = None) -> None:
@@ -33,15 +35,15 @@ class ResLPA(LabelInputted):
     """Label propagation with residuals: `Ŷ = A_λ ((I - M_t) Ŷ + M_t Y) + λ g_θ(A, X)`.
 
     Luo et al., "ResLPA: label propagation with residual learning", 2021. The network g_θ estimates from features how
-    the labels of neighbours differ. It is trained through the equilibrium with a share of the known labels hidden in
-    each epoch (A_λ has a large diagonal: a clamped node would be handed its own label). Where no known label arrives
-    there is nothing to correct: the state stays zero.
+    the labels of neighbours differ. It is trained through the equilibrium, with a share of the known labels hidden in
+    each epoch: A_λ has a large diagonal, so a clamped node would be handed its own label. Where no known label arrives
+    there is nothing to correct, and the state stays zero.
 
     Args:
         residual: g_θ, a backbone without label inputs.
         lam: λ.
         mask_rate: share of the known labels that is hidden in an epoch.
-        solver: of the equilibrium, forward and backward.
+        solver: solver of the equilibrium.
     """
 
     def __init__(

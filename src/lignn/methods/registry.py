@@ -6,10 +6,12 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from torch import Generator
+from torch import Generator, nn
 
 from lignn.backbones import resolve
-from lignn.backbones.registry import Spec
+from lignn.backbones.registry import Spec, factory_of
+from lignn.declarations import METHODS, OF_SOLVER
+from lignn.equilibrium.solvers import Solver, by_name
 from lignn.errors import ConfigError, did_you_mean
 from lignn.methods.correct_and_smooth import CorrectAndSmooth
 from lignn.methods.eignn import EIGNN
@@ -21,24 +23,24 @@ from lignn.methods.propagated import LPA, ResLPA
 from lignn.methods.threeference import ThreeFerence
 from lignn.options import check_options
 
-LABEL_INPUTTED: dict[str, Callable[..., Method]] = {
+NAMES = tuple(METHODS)
+
+FACTORIES: dict[str, Callable[..., Method]] = {
+    "lignn": LIGNN.configured,
+    "lae": LaE,
     "label_input": LabelInput,
     "label_reuse": LabelReuse,
-    "lignn": LIGNN.of_paper,
-    "lae": LaE,
+    "lpa": LPA,
+    "reslpa": ResLPA,
+    "threeference": ThreeFerence,
+    "correct_and_smooth": CorrectAndSmooth,
+    "ignn": IGNN,
+    "eignn": EIGNN,
+    "backbone": Network,
 }
-"""Over a backbone that takes labels beside features."""
-
-OVER_A_BACKBONE: dict[str, Callable[..., Method]] = {"backbone": Network, "reslpa": ResLPA}
-"""Over a backbone that takes features alone."""
-
-OF_THEIR_OWN: dict[str, Callable[..., Method]] = {"ignn": IGNN, "eignn": EIGNN}
-"""With a network of their own."""
 
 ONE_HOP = {"hops": 1, "head": "mlp"}
-"""Of the SGC that is 3ference's network, whatever else is asked of it."""
-
-NAMES = (*LABEL_INPUTTED, *OVER_A_BACKBONE, *OF_THEIR_OWN, "lpa", "threeference", "correct_and_smooth")
+"""Options of the SGC that is 3ference's network; they cannot be changed."""
 
 
 def build(
@@ -52,42 +54,73 @@ def build(
     generator: Generator | None = None,
     **options: Any,
 ) -> Method:
-    """The method called `name` for graphs of this size.
+    """Return the method called `name` for graphs of this size.
 
     Args:
         name: one of `NAMES`.
         num_features: width of the features.
         num_classes: c.
-        backbone: name, class or instance of the network, for the methods over one.
+        backbone: name, class or instance of the network, for methods that have a backbone.
         backbone_options: the network's own settings, such as `hidden` and `dropout`.
-        base: method behind which `correct_and_smooth` stands.
+        base: the method that `correct_and_smooth` corrects.
         generator: draws the weights.
-        options: the method's own settings.
+        options: the method's own settings. For methods with a solver, `tol` and `max_steps` may be given beside its
+            name, which is then "anderson" by default.
     """
-    network = dict(backbone_options or {})
+    if name not in FACTORIES:
+        raise ConfigError(f"method {name!r} is unknown; {did_you_mean(name, NAMES)}")
+    network, sizes = dict(backbone_options or {}), (num_features, num_classes)
 
-    def resolved(label_inputs: int, **more: Any) -> Any:
-        spec = "sgc" if name == "threeference" else backbone
-        return resolve(spec, num_features, num_classes, label_inputs, generator, **(network | more))
+    def resolved(spec: Spec, label_inputs: int, **fixed: Any) -> Any:
+        return resolve(spec, *sizes, label_inputs, generator, **(network | fixed))
 
-    if name in LABEL_INPUTTED:
-        return _call(name, LABEL_INPUTTED[name], (resolved(num_classes),), options)
-    if name in OVER_A_BACKBONE:
-        return _call(name, OVER_A_BACKBONE[name], (resolved(0),), options)
-    if name in OF_THEIR_OWN:
-        own = OF_THEIR_OWN[name]
-        return _call(name, own, (num_features, num_classes), network | options | {"generator": generator})
-    if name == "lpa":
-        return _call(name, LPA, (), options)
-    if name == "threeference":
-        return _call(name, ThreeFerence, (resolved(num_classes, **ONE_HOP),), options)
-    if name == "correct_and_smooth":
-        inner = build(base, num_features, num_classes, backbone=backbone, backbone_options=network, generator=generator)
-        return _call(name, CorrectAndSmooth, (inner,), options)
-    raise ConfigError(f"method {name!r} is unknown; {did_you_mean(name, NAMES)}")
+    match METHODS[name].network:
+        case "labels":
+            return _call(name, (resolved(backbone, num_classes),), options)
+        case "features":
+            return _call(name, (resolved(backbone, 0),), options)
+        case "one hop":
+            return _call(name, (resolved("sgc", num_classes, **ONE_HOP),), options)
+        case "own":
+            return _call(name, sizes, network | options, generator=generator)
+        case "base":
+            inner = build(base, *sizes, backbone=backbone, backbone_options=network, generator=generator)
+            return _call(name, (inner,), options)
+        case "none":
+            return _call(name, (), options)
 
 
-def _call(name: str, factory: Callable[..., Method], given: tuple[Any, ...], options: dict[str, Any]) -> Method:
+def network_options(name: str, backbone: Spec, base: str = "backbone") -> set[str]:
+    """Return the options that the network of a method takes; PyG's `hidden_channels` is called `hidden`."""
+    match METHODS[name].network:
+        case "base":
+            return network_options(base, backbone)
+        case "own":
+            factory: Callable[..., Any] = FACTORIES[name]
+        case "none":
+            return set()
+        case "one hop":
+            factory = factory_of("sgc")
+        case _:
+            if isinstance(backbone, nn.Module):
+                return set()
+            factory = factory_of(backbone)
+    return {"hidden" if option == "hidden_channels" else option for option in inspect.signature(factory).parameters}
+
+
+def _call(name: str, given: tuple[Any, ...], options: Mapping[str, Any], **more: Any) -> Method:
+    factory = FACTORIES[name]
     known = list(inspect.signature(factory).parameters)[len(given) :]
-    check_options(f"method {name!r}", factory, options, known)
-    return factory(*given, **options)
+    options = _with_solver(dict(options), known)
+    check_options(f"method {name!r}", factory, options, [option for option in known if option not in more])
+    return factory(*given, **options, **more)
+
+
+def _with_solver(options: dict[str, Any], known: list[str]) -> dict[str, Any]:
+    """Combine `solver`, `tol` and `max_steps` into one solver, for methods that take a solver and not its parts."""
+    given = {name: options[name] for name in OF_SOLVER if name in options}
+    if not given or "solver" not in known or "tol" in known:
+        return options
+    kind = given.pop("solver", "anderson")
+    solver = kind if isinstance(kind, Solver) else by_name(kind)(**given)
+    return {name: value for name, value in options.items() if name not in OF_SOLVER} | {"solver": solver}

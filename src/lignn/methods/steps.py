@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import get_args
+from typing import ClassVar, get_args
 
 import torch
 from torch import Tensor, nn
@@ -12,35 +12,52 @@ from lignn.backbones import Backbone
 from lignn.equilibrium import Map
 from lignn.errors import ConfigError
 from lignn.labels import KnownLabels, SoftmaxJacobian
+from lignn.methods.bound import LabelWeight
 from lignn.methods.problem import Problem
 
 
 class Step(nn.Module, ABC):
     """A map from the (clamped, masked) state to the next one, for a given problem."""
 
+    linear: ClassVar[bool] = False
+    """Whether the map is affine in the state."""
+
     @abstractmethod
     def bind(self, problem: Problem) -> Map:
-        """The map; all that does not depend on the state is computed here, once."""
+        """Return the map; everything that does not depend on the state is computed here, once."""
 
     def bind_adjoint(self, problem: Problem) -> Map | None:  # noqa: ARG002
-        """The same map with the approximate Jacobian that the adjoint is to take; None: its own."""
+        """Return the same map with the approximate Jacobian that the adjoint uses; None if it uses the exact one."""
+        return None
+
+    @property
+    def reads_labels(self) -> bool:
+        """Whether the map depends on the known labels other than through its input."""
+        return False
+
+    def keeps_start(self, problem: Problem) -> bool:  # noqa: ARG002
+        """Return whether part of the start is known to stay in the solution."""
+        return False
+
+    def label_weight(self, problem: Problem) -> LabelWeight | None:  # noqa: ARG002
+        """Return the weight that Theorem 1 bounds; None for maps that the theorem does not cover."""
         return None
 
     @abstractmethod
     def loss(self, labels: KnownLabels, state: Tensor, nodes: Tensor) -> Tensor:
-        """How far `state` is from the known labels at `nodes`."""
+        """Return how far `state` is from the known labels at `nodes`."""
 
     @abstractmethod
     def probabilities(self, state: Tensor, multilabel: bool) -> Tensor:
-        """The state as a prediction."""
+        """Return the state as class probabilities."""
 
 
 class BackboneStep(Step):
-    """`Ŷ ↦ σ(f_θ(A, [Ŷ | X]))`, the state is probabilities.
+    """`Ŷ ↦ σ(f_θ(A, [Ŷ | X]))`; the state holds probabilities.
 
     Args:
         backbone: takes c label inputs.
-        jacobian: of the softmax in the adjoint: "exact", or its "diagonal" alone.
+        jacobian: softmax Jacobian in the adjoint: "exact", or only its "diagonal".
     """
 
     def __init__(self, backbone: Backbone, jacobian: SoftmaxJacobian = "exact") -> None:
@@ -56,11 +73,11 @@ class BackboneStep(Step):
         self.jacobian: SoftmaxJacobian = jacobian
 
     def bind(self, problem: Problem) -> Map:
-        """Features are propagated once."""
+        """Return the map; features are propagated once."""
         return self._bound(problem, "exact")
 
     def bind_adjoint(self, problem: Problem) -> Map | None:
-        """With the diagonal of the softmax Jacobian, if that is wanted."""
+        """Return the map with the diagonal softmax Jacobian, or None for the exact one."""
         return None if self.jacobian == "exact" else self._bound(problem, self.jacobian)
 
     def _bound(self, problem: Problem, jacobian: SoftmaxJacobian) -> Map:
@@ -68,24 +85,33 @@ class BackboneStep(Step):
         features = self.backbone.features(problem.x, adj)
         return lambda state: problem.labels.activation(self.backbone.step(features, state, adj), jacobian)
 
+    def label_weight(self, problem: Problem) -> LabelWeight | None:
+        """Return `W_z` and `Ã` of a backbone of one hop that is linear in the label state."""
+        weight = self.backbone.label_weight
+        if weight is None:
+            return None
+        return LabelWeight(weight, problem.adjacency(self.backbone.normalization, self.backbone.self_loops))
+
     def loss(self, labels: KnownLabels, state: Tensor, nodes: Tensor) -> Tensor:
-        """Cross-entropy."""
+        """Return the cross-entropy."""
         return labels.loss(state, nodes)
 
     def probabilities(self, state: Tensor, multilabel: bool) -> Tensor:  # noqa: ARG002
-        """The state itself."""
+        """Return the state itself."""
         return state
 
 
 class PropagationStep(Step):
     """`Ŷ ↦ A_λ Ŷ`, `A_λ = (1-λ) I + λ Ã`, or with a residual estimator `Ŷ ↦ A_λ Ŷ + λ g_θ(A, X)`.
 
-    The state is scores whose rows need not sum to one, as Ã is not stochastic.
+    The state holds scores. Their rows need not sum to one, because Ã is not stochastic.
 
     Args:
         lam: λ.
         residual: g_θ, without label inputs; None for plain label propagation.
     """
+
+    linear: ClassVar[bool] = True
 
     def __init__(self, lam: float, residual: Backbone | None = None) -> None:
         super().__init__()
@@ -94,8 +120,20 @@ class PropagationStep(Step):
         self.lam = lam
         self.residual = residual
 
+    @property
+    def reads_labels(self) -> bool:
+        """Residuals are added only where a known label arrives."""
+        return self.residual is not None
+
+    def keeps_start(self, problem: Problem) -> bool:
+        """Return whether no label reaches some node: A_λ has the eigenvalue 1 there, and the start stays.
+
+        Rounding may well put that eigenvalue below 1. With residuals these nodes are held at zero.
+        """
+        return self.residual is None and not bool(problem.evidence.all())
+
     def bind(self, problem: Problem) -> Map:
-        """A_λ is formed, and the residuals estimated, once.
+        """Return the map; A_λ is formed, and the residuals are estimated, once.
 
         With residuals the state is zero where no known label arrives: A_λ does not contract there, and the residuals
         would add up without end.
@@ -105,23 +143,25 @@ class PropagationStep(Step):
             return lambda state: lazy @ state
         reached = lazy.restricted(rows=problem.evidence)
         adj = problem.adjacency(self.residual.normalization, self.residual.self_loops)
-        offset = self.lam * self.residual(problem.x, adj) * problem.evidence[:, None]
+        estimated = self.residual(problem.x, adj)
+        offset = self.lam * estimated * problem.evidence.to(estimated.device)[:, None]
         return lambda state: reached @ state + offset
 
     def loss(self, labels: KnownLabels, state: Tensor, nodes: Tensor) -> Tensor:
-        """Mean squared distance: a propagated state estimates the label vectors themselves."""
-        return (state[nodes] - labels.onehot[nodes]).square().sum(1).mean()
+        """Return the mean squared distance: a propagated state estimates the label vectors themselves."""
+        index = nodes.nonzero().flatten().to(state.device)
+        return (state[index] - labels.onehot[index]).square().sum(1).mean()
 
     def probabilities(self, state: Tensor, multilabel: bool) -> Tensor:
-        """Rows divided by their sums; uniform where nothing has arrived."""
+        """Return rows divided by their sums; uniform where no label has arrived."""
         return as_probabilities(state, multilabel)
 
 
 def as_probabilities(scores: Tensor, multilabel: bool) -> Tensor:
-    """Propagated scores as probabilities.
+    """Return propagated scores as probabilities.
 
-    One label a node: negative scores cut off, rows divided by their sums, rows without any score uniform. Several
-    labels: each score cut off at 0 and 1.
+    With one label a node, negative scores become zero, each row is divided by its sum, and rows of zeros become
+    uniform. With several labels, each score is clamped to 0 … 1.
     """
     if multilabel:
         return scores.clamp(0, 1)

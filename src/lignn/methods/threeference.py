@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from torch import Generator, Tensor
+from torch import Generator
 
 from lignn.backbones import SGC, frozen_dropout
 from lignn.equilibrium import LastStep, Map
 from lignn.equilibrium.solvers import Picard, Solver
 from lignn.errors import ConfigError
-from lignn.methods.label_inputted import LabelInputted, ShareOfTraining
+from lignn.methods.bound import LabelWeight
+from lignn.methods.label_inputted import LabelInputted
+from lignn.methods.masking import ShareOfTraining
+from lignn.methods.method import Carry, Epoch
 from lignn.methods.problem import Problem
 from lignn.methods.steps import BackboneStep
 
 
 class NeighbourStep(BackboneStep):
-    """`Ŷ ↦ σ(h_θ((Ã - diag Ã) Ŷ W_y + Ã X W_x))`: labels come from neighbours only, features from the node itself too.
+    """`Ŷ ↦ σ(h_θ((Ã - diag Ã) Ŷ W_y + Ã X W_x))`: labels come from neighbours, features also from the node itself.
 
     Args:
-        backbone: one propagation, and layers that act on each node alone.
+        backbone: one propagation, followed by layers that act on each node alone.
     """
 
     def __init__(self, backbone: SGC) -> None:
@@ -26,11 +29,16 @@ class NeighbourStep(BackboneStep):
             raise ConfigError("3ference needs an SGC of one hop: over two hops a node's own label comes back to it")
 
     def bind(self, problem: Problem) -> Map:
-        """The label side has no diagonal."""
+        """Return the map; the operator of the labels has no diagonal."""
         adj = problem.adjacency(self.backbone.normalization, self.backbone.self_loops)
         features = self.backbone.features(problem.x, adj)
-        neighbours = adj.without_diagonal()
+        neighbours = problem.once(("no diagonal", adj), adj.without_diagonal)
         return lambda state: problem.labels.activation(self.backbone.step(features, state, neighbours))
+
+    def label_weight(self, problem: Problem) -> LabelWeight | None:
+        """Return `W_y` and `Ã - diag Ã` for a linear head."""
+        found = super().label_weight(problem)
+        return None if found is None else found._replace(adjacency=found.adjacency.without_diagonal())
 
 
 class ThreeFerence(LabelInputted):
@@ -42,15 +50,16 @@ class ThreeFerence(LabelInputted):
 
     Args:
         backbone: an `SGC` of one hop with c label inputs, e.g. with an MLP as its head.
-        solver: of predictions.
+        solver: solver of predictions.
     """
 
     def __init__(self, backbone: SGC, solver: Solver | None = None) -> None:
         solver = solver or Picard(tol=1e-5, max_steps=100)
         super().__init__(NeighbourStep(backbone), ShareOfTraining(), solver, LastStep())
 
-    def loss(self, problem: Problem, generator: Generator) -> Tensor:
-        """Cross-entropy over all known nodes, each predicted from the labels of its neighbours."""
+    def epoch(self, problem: Problem, generator: Generator, carry: Carry | None = None) -> Epoch:
+        """Compute the cross-entropy over all known nodes, each predicted from the labels of its neighbours."""
         labels = problem.labels
         with frozen_dropout(self.step, generator):
-            return self.step.loss(labels, self.step.bind(problem)(labels.onehot), labels.mask)
+            loss = self.step.loss(labels, self.step.bind(problem)(labels.onehot), labels.mask)
+        return Epoch(loss, problem, carry or Carry())

@@ -1,4 +1,4 @@
-"""Every setting of a run as it was used: what its config names, and the code's own choices for the rest."""
+"""Every setting of a run as it was used: those of its config, and the defaults of the code for all others."""
 
 from __future__ import annotations
 
@@ -7,24 +7,27 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from typing import Any
 
+from torch import nn
+
 from lignn.backbones import Backbone
 from lignn.datasets import catalogue
-from lignn.methods import CorrectAndSmooth, Method
-from lignn.methods.registry import LABEL_INPUTTED, OF_THEIR_OWN, ONE_HOP
+from lignn.declarations import METHODS
+from lignn.methods import Method
+from lignn.methods.registry import FACTORIES, ONE_HOP
 from lignn.studies.config import RunConfig
 from lignn.training import Settings
 
 _PARTS = ("masking", "solver", "inference", "gradient")
-"""Of a built method: what its options were turned into, e.g. a tolerance that depends on the number of classes."""
+"""Attributes of a built method that its options were turned into, e.g. a tolerance that depends on c."""
 
 
 def resolved(config: RunConfig, method: Method, training: Settings) -> dict[str, Any]:
-    """Options of the dataset, the backbone, the method and the training, as plain values.
+    """Return the options of the dataset, the backbone, the method and the training in plain values.
 
     Args:
-        config: of the run.
-        method: built from it.
-        training: built from it.
+        config: config of the run.
+        method: the method built from it.
+        training: the training settings built from it.
     """
     network, options = _options(config.backbone), _options(config.method)
     return {
@@ -39,26 +42,27 @@ def _options(named: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in named.items() if key != "name"}
 
 
-def _method(name: str, options: dict[str, Any], network: dict[str, Any], method: Method) -> dict[str, Any]:
-    given = network | options if name in OF_THEIR_OWN else options
+def _method(name: str, options: dict[str, Any], network: dict[str, Any], method: nn.Module) -> dict[str, Any]:
+    kind = METHODS[name].network
+    given = network | options if kind == "own" else options
     built = {part: _plain(getattr(method, part)) for part in _PARTS if hasattr(method, part)}
-    found = {"name": name} | _defaults(LABEL_INPUTTED.get(name, type(method))) | given | built
-    if isinstance(method, CorrectAndSmooth):
-        found["base"] = _method(options.get("base", "backbone"), {}, network, method.base)
+    found = {"name": name} | _defaults(FACTORIES[name]) | given | built
+    if kind == "base":
+        found["base"] = _method(options.get("base", "backbone"), {}, network, method.get_submodule("base"))
     return found
 
 
 def _backbone(name: str, options: dict[str, Any], method: Method) -> dict[str, Any]:
-    """Empty for a method without one."""
+    """Return the options of the backbone; empty for a method without one."""
     network = next((module for module in method.modules() if isinstance(module, Backbone)), None)
     if network is None:
         return {}
-    fixed = ONE_HOP if name == "threeference" else {}
+    fixed = ONE_HOP if METHODS[name].network == "one hop" else {}
     return {"class": type(network).__name__} | _defaults(type(network)) | options | fixed
 
 
 def _defaults(factory: Callable[..., Any]) -> dict[str, Any]:
-    """Of all arguments that have one and are settings."""
+    """Return the defaults of all arguments that are settings."""
     arguments = inspect.signature(factory).parameters.values()
     others = ("label_inputs", "generator")
     return {a.name: a.default for a in arguments if a.default is not a.empty and a.name not in others}

@@ -1,4 +1,4 @@
-"""One run: from a config to its result, as plain values."""
+"""One run: from a config to its result in plain values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,44 +16,33 @@ from torch import Generator
 from lignn import datasets, methods
 from lignn.errors import ConfigError, LignnError, did_you_mean
 from lignn.graph import Graph, Split, measures, splits
-from lignn.methods import Method, Problem
+from lignn.labels import KnownLabels
+from lignn.methods import Method
 from lignn.studies.config import RunConfig
 from lignn.studies.resolved import resolved
-from lignn.training import History, Scorer, Settings, scorer, train
+from lignn.training import Assembly, History, Scorer, Settings, assemble, scorer
 
 PAPER_SEED = 42
 """Of the splits behind the paper's accuracy table."""
 
 
-@dataclass(frozen=True, eq=False)
-class Parts:
-    """What `training.train` takes, and the number of the split."""
-
-    method: Method
-    training: Problem
-    inference: Problem
-    scorer: Scorer
-    generator: Generator
-    settings: Settings
-    split: int
-
-
-def assemble(config: RunConfig) -> Parts:
-    """The method, problems and settings that `config` describes."""
-    dtype = getattr(torch, config.precision)
+def assembled(config: RunConfig) -> tuple[Assembly, Scorer, int]:
+    """Return the training run that `config` describes, its scorer, and the number of its split."""
     graph = datasets.load(config.dataset, **config.dataset_options)
     number, split = choose_split(graph, config.split)
-    generator = torch.Generator().manual_seed(config.seed)
-    known = split.train & graph.labelled
-    inference = Problem.of(graph, known, dtype)
-    training = Problem.of(graph.without_edges_at(split.held_out), known, dtype) if config.inductive else inference
-    method = build_method(config, graph.num_features, graph.num_classes, generator).to(dtype)
-    settings = settings_of(config.training)
-    return Parts(method, training, inference, scorer(graph, split), generator, settings, number)
+    labels = KnownLabels.of(graph, split.train & graph.labelled, getattr(torch, config.precision))
+    assembly = assemble(
+        lambda generator: build_method(config, graph.num_features, graph.num_classes, generator),
+        graph,
+        labels,
+        seed=config.seed,
+        unseen=split.held_out if config.inductive else None,
+    )
+    return assembly, scorer(graph, split), number
 
 
 def build_method(config: RunConfig, num_features: int, num_classes: int, generator: Generator) -> Method:
-    """The method of `config` over its backbone, with fresh weights from `generator`."""
+    """Return the method of `config` over its backbone, with fresh weights from `generator`."""
     options = {key: value for key, value in config.method.items() if key != "name"}
     network = {key: value for key, value in config.backbone.items() if key != "name"}
     backbone = {"backbone": config.backbone["name"]} if "name" in config.backbone else {}
@@ -70,7 +58,7 @@ def build_method(config: RunConfig, num_features: int, num_classes: int, generat
 
 
 def settings_of(training: Mapping[str, Any]) -> Settings:
-    """Training settings from plain values."""
+    """Return training settings from plain values."""
     known = Settings.__dataclass_fields__
     for key in training:
         if key not in known:
@@ -79,7 +67,7 @@ def settings_of(training: Mapping[str, Any]) -> Settings:
 
 
 def choose_split(graph: Graph, split: Mapping[str, Any]) -> tuple[int, Split]:
-    """Number and split that `RunConfig.split` describes; public ones start over when there are fewer than runs."""
+    """Return number and split that `RunConfig.split` describes; public splits are reused if there are too few."""
     number = split["number"]
     if split["kind"] == "paper":
         return number, splits.per_class(graph, seed=PAPER_SEED, runs=number + 1)[number]
@@ -92,7 +80,7 @@ def choose_split(graph: Graph, split: Mapping[str, Any]) -> tuple[int, Split]:
 
 
 def perform(config: RunConfig) -> dict[str, Any]:
-    """The result of a run, with its wall and processor time, peak memory and number of threads."""
+    """Return the result of a run, with its wall and processor time, peak memory and number of threads."""
     _reset_peak_memory()
     wall, processor = time.perf_counter(), time.process_time()
     result = _transitions(config) if config.task == "label_transitions" else _train(config)
@@ -106,14 +94,15 @@ def _transitions(config: RunConfig) -> dict[str, Any]:
 
 
 def _train(config: RunConfig) -> dict[str, Any]:
-    parts = assemble(config)
-    settings = resolved(config, parts.method, parts.settings)  # before training, which changes the method
-    history = train(parts.method, parts.training, parts.inference, parts.scorer, parts.generator, parts.settings)
+    assembly, score, split = assembled(config)
+    training = settings_of(config.training)
+    settings = resolved(config, assembly.method, training)
+    history = assembly.train(score, training)
     if history.best < 0:
         raise LignnError(f"training ended in its first epoch: {history.end}")
     names = tuple(history.final)
     result = {
-        "split": parts.split,
+        "split": split,
         "scores": history.final,
         "scores_at_best_epoch": {name: history.best_record[name] for name in names},
         "best_epoch": history.best,
@@ -126,7 +115,7 @@ def _train(config: RunConfig) -> dict[str, Any]:
 
 
 def solver_statistics(history: History) -> dict[str, Any]:
-    """Of the training, adjoint and evaluation solves: how they ended, their steps, and K̂ at the best epoch."""
+    """Return how the training, adjoint and evaluation solves ended, their steps, and K̂ at the best epoch."""
     found = {}
     for solve in ("forward", "backward", "evaluation"):
         accounts = [record[solve] for record in history.epochs if record.get(solve)]
@@ -145,17 +134,17 @@ def solver_statistics(history: History) -> dict[str, Any]:
 
 
 def _finite(value: float | None) -> float | None:
-    """JSON has no infinity."""
+    """Return None for infinity, which JSON does not have."""
     return value if value is not None and math.isfinite(value) else None
 
 
 def _reset_peak_memory() -> None:
-    with suppress(OSError):  # only Linux can; elsewhere the peak is not recorded
+    with suppress(OSError):  # possible on Linux only; elsewhere the peak is not recorded
         Path("/proc/self/clear_refs").write_text("5")
 
 
 def _peak_memory() -> float | None:
-    """Largest resident size of this process in MiB since the reset; None where the system does not tell."""
+    """Return the largest resident size of this process in MiB since the reset; None if unknown."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:

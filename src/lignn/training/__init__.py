@@ -1,9 +1,11 @@
 """Training: one loop, early stopping, history, checkpoints; it knows no concrete method."""
 
+from lignn.training.assembly import Assembly, assemble
 from lignn.training.loop import End, History, Interrupted, Progress, Settings, train
 from lignn.training.scores import Scorer, Scores, f1_micro, score_on, scorer
 
 __all__ = [
+    "Assembly",
     "End",
     "History",
     "Interrupted",
@@ -11,6 +13,7 @@ __all__ = [
     "Scorer",
     "Scores",
     "Settings",
+    "assemble",
     "f1_micro",
     "score_on",
     "scorer",

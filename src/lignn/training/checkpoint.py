@@ -1,7 +1,7 @@
-"""Training in progress as one file, written whole: a killed run goes on where it was.
+"""Training in progress as one file, written whole, so that a killed run can continue.
 
-A safetensors file: tensors by path (`weights/…`, `best/…`, `optimizer/…`, `extra/…`, `generator`), all else as JSON in
-its metadata. Nothing is unpickled.
+It is a safetensors file: tensors by path (`weights/…`, `best/…`, `optimizer/…`, `carry/…`, `generator`), and everything
+else as JSON in its metadata. Nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from torch import Tensor
 from lignn.atomic import whole_file
 from lignn.errors import InputError
 
-VERSION = 1
+VERSION = 2
 
 
 def flatten(tree: dict[Any, Any], prefix: str = "") -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Tensors by path, and the plain values by path."""
+    """Return the tensors by path, and the plain values by path."""
     tensors: dict[str, Tensor] = {}
     values: dict[str, Any] = {}
     for key, value in tree.items():
@@ -40,7 +40,7 @@ def flatten(tree: dict[Any, Any], prefix: str = "") -> tuple[dict[str, Tensor], 
 
 
 def unflatten(flat: dict[str, Any]) -> dict[str, Any]:
-    """The nested dictionaries that `flatten` was given; keys are text."""
+    """Return the nested dictionaries that `flatten` was given; keys are text."""
     tree: dict[str, Any] = {}
     for path, value in flat.items():
         *parents, key = path.split("/")
@@ -55,12 +55,12 @@ def write(path: Path, state: dict[str, Any]) -> None:
     """Write nested dictionaries of tensors and plain values."""
     tensors, values = flatten(state)
     with whole_file(path) as temporary:
-        # save_file would lock out all but the owner
+        # save_file would make the file readable for its owner only
         temporary.write_bytes(save(tensors, {"version": str(VERSION), "values": json.dumps(values)}))
 
 
 def read(path: Path) -> dict[str, Any]:
-    """What `write` wrote."""
+    """Read what `write` wrote."""
     try:
         with safe_open(path, "pt") as file:
             metadata = file.metadata() or {}
@@ -79,11 +79,11 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def optimizer_state(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
-    """The per-parameter state of an optimizer; its settings are the run's own."""
+    """Return the per-parameter state of an optimizer, without its settings."""
     return optimizer.state_dict()["state"]
 
 
 def load_optimizer_state(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
-    """Take up what `optimizer_state` gave."""
+    """Restore what `optimizer_state` returned."""
     whole = optimizer.state_dict()
     optimizer.load_state_dict(whole | {"state": {int(index): value for index, value in state.items()}})

@@ -16,7 +16,7 @@ from torch import Generator, Tensor
 
 from lignn.equilibrium import Status
 from lignn.errors import ConfigError, InputError
-from lignn.methods import Method, Problem
+from lignn.methods import Carry, Method, Prediction, Problem
 from lignn.training import checkpoint
 from lignn.training.scores import Scorer, Scores
 
@@ -37,11 +37,11 @@ class Settings:
 
     Attributes:
         lr: learning rate of Adam.
-        weight_decay: of Adam.
-        max_epochs: the most epochs.
+        weight_decay: weight decay of Adam.
+        max_epochs: maximum number of epochs.
         patience: stop after this many epochs without a better validation score.
-        first_epoch: the first that may be chosen; a network that has hardly been trained can be best by chance.
-        checkpoint_seconds: how often to write a checkpoint, if one is wanted.
+        first_epoch: first epoch that may be chosen; a network that has hardly been trained can be best by chance.
+        checkpoint_seconds: seconds between two checkpoints.
     """
 
     lr: float = 0.01
@@ -65,20 +65,24 @@ class Settings:
 
 @dataclass
 class History:
-    """What happened: one plain record an epoch, and the best of them.
+    """What happened in training: one plain record an epoch, the best of them, and how the method is left.
 
     Attributes:
-        epochs: `epoch`, `loss`, one score a name, `seconds`, and the method's account of its solves.
-        best: index of the record with the best validation score, the first of equals; without scores the last record;
-            -1 before there is one.
+        epochs: one record an epoch: `epoch`, `loss`, scores by name, `seconds`, and the account of the solves.
+        best: index of the record with the best validation score, the first of equal ones; without scores the last
+            record; -1 before the first one.
         end: why training ended, None while it runs.
-        final: scores of the method as it is left: with the best weights, after its second stage.
+        final: scores of the trained method, with the best weights and its remaining choices made.
+        prediction: prediction of the trained method.
+        carry: what the last epoch handed on.
     """
 
     epochs: list[dict[str, Any]] = field(default_factory=list)
     best: int = -1
     end: End | None = None
     final: Scores = field(default_factory=dict)
+    prediction: Prediction | None = field(default=None, repr=False)
+    carry: Carry = field(default_factory=Carry, repr=False)
 
     @property
     def best_record(self) -> dict[str, Any]:
@@ -86,7 +90,7 @@ class History:
         return self.epochs[self.best]
 
     def add(self, record: dict[str, Any], eligible: bool = True) -> bool:
-        """Append an epoch; whether it is the best so far of those that may be chosen."""
+        """Append an epoch; return whether it is the best so far among those that may be chosen."""
         self.epochs.append(record)
         better = eligible and (self.best < 0 or "val" not in record or record["val"] > self.best_record["val"])
         if better:
@@ -99,7 +103,7 @@ Progress = Callable[[History], None]
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C after an epoch at least; the method is left as if training had ended there, `history` says where."""
+    """Ctrl-C after at least one epoch; the method is left as if training had ended there, see `history`."""
 
     def __init__(self, history: History) -> None:
         super().__init__()
@@ -114,37 +118,39 @@ def train(
     generator: Generator,
     settings: Settings | None = None,
     *,
+    carry: Carry | None = None,
     path: Path | None = None,
     run_id: str = "",
     progress: Progress | None = None,
 ) -> History:
     """Train `method` and leave it with the weights of the epoch with the best validation score.
 
-    `Interrupted` is raised on Ctrl-C once there is such an epoch.
+    `Interrupted` is raised on Ctrl-C if at least one epoch can be kept.
 
     Args:
-        method: whose loss and prediction to use.
-        training: what the loss sees; without the held-out nodes' edges in the inductive setting.
+        method: the method to train.
+        training: what the loss sees; in the inductive setting without the edges of held-out nodes.
         inference: what predictions see: the full graph. The same object as `training` in the transductive setting.
-        score: turns a prediction into numbers; `val` chooses the epoch, the others are only recorded. None: there is
-            nothing to choose by, the last epoch is kept.
-        generator: draws the masks and dropout of all epochs; best the one that has drawn the weights.
+        score: turns a prediction into numbers; `val` chooses the epoch, the others are only recorded. Without a scorer
+            the last epoch is kept.
+        generator: draws the masks and dropout of all epochs; usually the one that has drawn the weights.
         settings: how to train.
-        path: of a checkpoint; if the file is there, training goes on from it, to the same end as if never interrupted.
-        run_id: tells this run from others: the checkpoint of another one is refused.
+        carry: what the first epoch takes over from an earlier training.
+        path: checkpoint file. If it exists, training continues from it, to the same end as if never interrupted.
+        run_id: identifies this run; the checkpoint of another run is refused.
         progress: called after every epoch.
     """
     if any(True for _ in method.parameters()):
-        run = _Run(method, generator, settings or Settings(), run_id)
+        run = _Run(method, generator, settings or Settings(), run_id, carry or Carry())
         history = _train(run, training, inference, score, path, progress)
     else:
         history = History(end=End.NOTHING_TO_TRAIN)
     method.eval()
-    if score is None:
-        method.second_stage(inference, None)
-    else:
-        method.second_stage(inference, lambda prediction: score(prediction)["val"])
-        history.final = score(method.predict(inference))
+    if score is not None:
+        method.choose(inference, lambda prediction: score(prediction)["val"])
+    history.prediction = method.on(inference).solve()
+    if score is not None:
+        history.final = score(history.prediction)
     if history.end is End.INTERRUPTED:
         raise Interrupted(history)
     return history
@@ -153,9 +159,9 @@ def train(
 def _train(
     run: _Run, training: Problem, inference: Problem, score: Scorer | None, path: Path | None, progress: Progress | None
 ) -> History:
-    """All epochs, with checkpoints; the method is left with the best weights."""
+    """Run all epochs, with checkpoints, and leave the method with the best weights."""
     if path is not None and path.exists():
-        run.restore(checkpoint.read(path), path)
+        run.restore(checkpoint.read(path), path, inference)
     whole = run.state()
     written = time.monotonic()
     try:
@@ -169,14 +175,14 @@ def _train(
                 checkpoint.write(path, whole)
                 written = time.monotonic()
     except KeyboardInterrupt:
-        # Most interruptions fall in the middle of an epoch: the next run repeats it from where it began.
+        # Most interruptions come in the middle of an epoch: the next run repeats that epoch from its beginning.
         if path is not None:
             checkpoint.write(path, whole)
         if run.history.best < 0:
             raise
         run.history.end = End.INTERRUPTED
     else:
-        if path is not None and run.history.epochs:  # nothing can go on from training that broke at once
+        if path is not None and run.history.epochs:  # there is nothing to continue if the first epoch failed
             checkpoint.write(path, whole)
     run.method.load_state_dict(run.best_weights)
     return run.history
@@ -185,43 +191,43 @@ def _train(
 class _Run:
     """All that the next epoch depends on."""
 
-    def __init__(self, method: Method, generator: Generator, settings: Settings, run_id: str) -> None:
+    def __init__(self, method: Method, generator: Generator, settings: Settings, run_id: str, carry: Carry) -> None:
         self.method = method
         self.run_id = run_id
         self.settings = settings
         self.optimizer = torch.optim.Adam(method.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
         self.generator = generator
-        self.history = History()
+        self.history = History(carry=carry)
         self.best_weights = self._weights()
 
     def _weights(self) -> dict[str, Tensor]:
         return {name: value.detach().clone() for name, value in self.method.state_dict().items()}
 
     def epoch(self, training: Problem, inference: Problem, score: Scorer | None) -> None:
-        """One update, one evaluation, one record."""
+        """Run one update and one evaluation, and record them."""
         start = time.perf_counter()
         number = len(self.history.epochs)
         self.method.train()
         self.optimizer.zero_grad(set_to_none=True)
-        loss = self.method.loss(training, self.generator)
-        if not math.isfinite(loss.item()):
+        epoch = self.method.epoch(training, self.generator, self.history.carry)
+        loss = epoch.loss.item()
+        if not math.isfinite(loss):
             self.history.end = End.NON_FINITE
             return
-        loss.backward()
-        account = self.method.account()
+        epoch.loss.backward()
         self.optimizer.step()
-        self.method.after_update()
         self.method.eval()
-        prediction = self.method.predict(inference)
-        solution = prediction.solution  # of a map that is not finite it has the last state that was
+        prediction, carry = self.method.evaluate(inference, epoch)
+        solution = prediction.solution  # if the map is not finite, it holds the last finite state
         failed = solution is not None and solution.status is Status.NON_FINITE
         if failed or not prediction.probabilities.isfinite().all():
             self.history.end = End.NON_FINITE
             return
         scores = {} if score is None else score(prediction)
         evaluation = {} if solution is None else {"evaluation": solution.record()}
-        record = {"epoch": number, "loss": loss.item(), **scores, **account, **evaluation}
+        record = {"epoch": number, "loss": loss, **scores, **epoch.account(), **evaluation}
         eligible = number >= self.settings.first_epoch
+        self.history.carry = carry
         if self.history.add(record | {"seconds": time.perf_counter() - start}, eligible):
             self.best_weights = self._weights()
         if number - max(self.history.best, self.settings.first_epoch) >= self.settings.patience:
@@ -230,19 +236,19 @@ class _Run:
             self.history.end = End.EPOCHS
 
     def state(self) -> dict[str, Any]:
-        """Everything, for a checkpoint; later epochs do not change it."""
+        """Return everything for a checkpoint; later epochs do not change it."""
         return {
             "run": self.run_id,
             "weights": self._weights(),
             "best": self.best_weights,
             "optimizer": copy.deepcopy(checkpoint.optimizer_state(self.optimizer)),
             "generator": self.generator.get_state(),
-            "extra": self.method.extra_state(),
+            "carry": self.history.carry.plain(),
             "history": {"epochs": [*self.history.epochs], "best": self.history.best, "end": self.history.end},
         }
 
-    def restore(self, state: dict[str, Any], path: Path) -> None:
-        """Take up what `state` gave, which was read from `path`."""
+    def restore(self, state: dict[str, Any], path: Path, inference: Problem) -> None:
+        """Restore what `state` returned, as it was read from `path`."""
         theirs, ours = (
             {name: value.shape for name, value in weights.items()}
             for weights in (state["weights"], self.method.state_dict())
@@ -253,10 +259,10 @@ class _Run:
                 "delete it, or give another file"
             )
         self.method.load_state_dict(state["weights"])
-        self.method.load_extra_state(state.get("extra", {}))
         self.best_weights = state["best"]
         checkpoint.load_optimizer_state(self.optimizer, state.get("optimizer", {}))
         self.generator.set_state(state["generator"])
         history = state["history"]
         end = None if history["end"] is None else End(history["end"])
-        self.history = History(history["epochs"], history["best"], end)
+        carry = Carry.of(state.get("carry", {}), inference)
+        self.history = History(history["epochs"], history["best"], end, carry=carry)

@@ -1,4 +1,4 @@
-"""Held-out labels turned into numbers: the only way in which they touch training."""
+"""Held-out labels turned into scores: the only way in which they affect training."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Scorer = Callable[[Prediction], Scores]
 
 
 def f1_micro(predicted: Tensor, truth: Tensor) -> float:
-    """F1 over all decisions taken together; for one label a node this is the accuracy."""
+    """Return F1 over all decisions taken together; with one label a node this is the accuracy."""
     if truth.ndim == 1:
         return (predicted == truth).sum().item() / len(truth)
     hits = (predicted & truth).sum().item()
@@ -25,13 +25,13 @@ def f1_micro(predicted: Tensor, truth: Tensor) -> float:
 
 
 def scorer(graph: Graph, split: Split) -> Scorer:
-    """F1-micro on the labelled nodes of each part of `split` that has any."""
+    """Return a scorer of F1-micro on the labelled nodes of each non-empty part of `split`."""
     parts = {part: getattr(split, part) & graph.labelled for part in ("train", "val", "test")}
     return score_on(graph, {part: mask for part, mask in parts.items() if mask.any()})
 
 
 def score_on(graph: Graph, masks: Mapping[str, Tensor]) -> Scorer:
-    """F1-micro on each of the masks."""
+    """Return a scorer of F1-micro on each of the masks."""
     if graph.y is None:
         raise InputError(f"{graph.name} has no labels to score with")
     nodes = {name: mask.nonzero().flatten() for name, mask in masks.items()}

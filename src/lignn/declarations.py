@@ -1,0 +1,243 @@
+"""The methods and the parameters of `NodeClassifier`, each declared once.
+
+The classifier, the command line, `compare`, `tune` and the studies derive their options, checks, presets and titles
+from here. This module imports nothing heavy, so that `lignn --help` is quick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Any, Literal
+
+DEFAULT_METHOD, DEFAULT_BACKBONE = "lignn", "gcn"
+BASELINE = "backbone"
+"""The method that others are compared with: the network alone."""
+BACKBONES = ("gcn", "gat", "sage", "gin", "mlp", "sgc", "jknet", "gcnii")
+PRECISIONS = ("float32", "float64")
+
+Kind = Literal["whole number", "number", "number or 'adaptive'", "true or false", "text", "table"]
+KINDS: dict[Kind, tuple[type, ...]] = {
+    "whole number": (Integral,),
+    "number": (Real,),
+    "number or 'adaptive'": (Real, str),
+    "true or false": (bool,),
+    "text": (str,),
+    "table": (Mapping,),
+}
+"""The types that a parameter of each kind may have. Numbers exclude True and False."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of `NodeClassifier`, and the command line's option of the same name.
+
+    Attributes:
+        kind: what its value is.
+        panel: heading of `--help` that it stands under.
+        help: what it does, in a sentence; followed by the choices, if it has any.
+        choices: names that it accepts.
+        takes_objects: whether an object may be given instead of a name.
+        optional: whether None is allowed and stands for the preset's value.
+        search: the values that `lignn tune` tries.
+        metavar: how `--help` shows the value.
+    """
+
+    kind: Kind
+    panel: str
+    help: str = ""
+    choices: tuple[str, ...] = ()
+    takes_objects: bool = False
+    optional: bool = True
+    search: tuple[Any, ...] = ()
+    metavar: str | None = None
+
+
+_METHOD, _TRAINING, _SOLVE = "Method and network", "Training", "Equilibrium"
+_PAIRS: dict[str, Any] = {"kind": "table", "panel": _METHOD, "metavar": "NAME=VALUE"}
+
+
+@dataclass(frozen=True)
+class MethodDeclaration:
+    """What others need to know about a method without building it.
+
+    Attributes:
+        title: how people write it; `{}` stands for the network.
+        summary: what it does, for reports.
+        network: inputs of its backbone: features and "labels", or "features" alone. "one hop" is 3ference's SGC,
+            "own" a network that is no backbone, "base" a whole method (Correct and Smooth), "none" no network.
+        parameters: its own options among those of `NodeClassifier`, and others that a preset may set.
+        needs: what the graph must have.
+        presets: values of its own options by preset.
+        compared: whether `lignn compare` includes it by default.
+    """
+
+    title: str
+    summary: str
+    network: Literal["labels", "features", "one hop", "own", "base", "none"]
+    parameters: tuple[str, ...] = ()
+    needs: frozenset[str] = frozenset({"edges"})
+    presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    compared: bool = False
+
+
+_SOLVER = ("solver", "tol", "max_steps")
+_HALF = {"practical": {"mask_rate": 0.5}, "paper": {"mask_rate": 0.5}}
+_FEATURES = frozenset({"features", "edges"})
+
+METHODS: dict[str, MethodDeclaration] = {
+    BASELINE: MethodDeclaration(
+        "{}",
+        "the network alone: labels supervise, they are never an input",
+        "features",
+        needs=frozenset({"features"}),
+        compared=True,
+    ),
+    "lpa": MethodDeclaration("LPA", "label propagation: no network, no features", "none", _SOLVER, compared=True),
+    "correct_and_smooth": MethodDeclaration(
+        "{} + C&S",
+        "Correct and Smooth: label propagation behind the trained network",
+        "base",
+        needs=_FEATURES,
+        compared=True,
+    ),
+    "label_input": MethodDeclaration(
+        "Label Input {}",
+        "known labels are inputs beside the features",
+        "labels",
+        ("mask_rate",),
+        presets=_HALF,
+        compared=True,
+    ),
+    "label_reuse": MethodDeclaration(
+        "Label Reuse {}",
+        "as before, and predictions are fed back once",
+        "labels",
+        ("mask_rate",),
+        presets=_HALF,
+        compared=True,
+    ),
+    "lignn": MethodDeclaration(
+        "LI-{}",
+        "predictions are fed back until they reach an equilibrium, and trained through it",
+        "labels",
+        ("mask_rate", "feature_mask", "forward_mask", "gradient", "warm_start", *_SOLVER, "adjoint"),
+        presets={
+            "practical": {
+                "mask_rate": 0.5,
+                "feature_mask": 0.5,
+                "forward_mask": False,
+                "solver": "anderson",
+                "tol": 1e-4,
+                "max_steps": 50,
+                "gradient": "exact",
+                "warm_start": True,
+                "adjoint": "relative",
+            },
+            "paper": {
+                "mask_rate": 0.5,
+                "feature_mask": 0.0,
+                "forward_mask": False,
+                "solver": "picard",
+                "tol": None,  # the paper's rule, 1e-4 / c
+                "max_steps": 10,
+                "gradient": "paper",
+                "warm_start": False,
+                "adjoint": "paper",
+            },
+        },
+        compared=True,
+    ),
+    "lae": MethodDeclaration(
+        "LaE {}",
+        "the authors' successor of LI-GNN: the equilibrium of the last prediction is trained through",
+        "labels",
+        ("mask_rate", "feature_mask", "tol", "max_steps"),
+        presets={"practical": {"feature_mask": 0.5, "mask_rate": 0.5}, "paper": {"mask_rate": 0.5}},
+    ),
+    "reslpa": MethodDeclaration(
+        "ResLPA {}",
+        "label propagation with residuals that a network estimates from features",
+        "features",
+        ("mask_rate", *_SOLVER),
+        _FEATURES,
+        _HALF,
+    ),
+    "threeference": MethodDeclaration(
+        "3ference", "labels of the neighbours are inputs of a network of one hop", "one hop", _SOLVER
+    ),
+    "ignn": MethodDeclaration(
+        "IGNN*", "an equilibrium of representations; labels are never an input", "own", _SOLVER, _FEATURES
+    ),
+    "eignn": MethodDeclaration(
+        "EIGNN", "a linear equilibrium of representations; labels are never an input", "own", _SOLVER, _FEATURES
+    ),
+}
+
+_EVERYBODYS = {"hidden": 64, "lr": 0.01, "weight_decay": 0.0, "max_epochs": 1000, "patience": 100}
+PRESETS: dict[str, dict[str, Any]] = {
+    "practical": {**_EVERYBODYS, "dropout": 0.5},
+    "paper": {**_EVERYBODYS, "dropout": 0.0},
+}
+"""Values for parameters that are not given, for all methods. A method's declaration adds its own."""
+
+PARAMETERS: dict[str, Parameter] = {
+    "method": Parameter("text", _METHOD, choices=tuple(METHODS), takes_objects=True, optional=False),
+    "backbone": Parameter("text", _METHOD, choices=BACKBONES, takes_objects=True, optional=False),
+    "preset": Parameter("text", _METHOD, "Values of all that is not given: ", tuple(PRESETS), optional=False),
+    "hidden": Parameter("whole number", _METHOD, "Width of the hidden layers.", search=(64, 128)),
+    "dropout": Parameter(
+        "number", _METHOD, "Share of the hidden units that is dropped in training.", search=(0.0, 0.5)
+    ),
+    "feature_mask": Parameter(
+        "number", _METHOD, "Share of the nodes whose features are hidden in an epoch.", search=(0.0, 0.5)
+    ),
+    "lr": Parameter("number", _TRAINING, "Learning rate of Adam.", search=(0.01, 0.003)),
+    "weight_decay": Parameter("number", _TRAINING, "Weight decay of Adam."),
+    "max_epochs": Parameter("whole number", _TRAINING, "Maximum number of epochs."),
+    "patience": Parameter("whole number", _TRAINING, "Stop after so many epochs without a better validation score."),
+    "seed": Parameter("whole number", _TRAINING, "Seed of weights, masks and splits.", optional=False),
+    "inductive": Parameter("true or false", _TRAINING, "Train without the edges of held-out nodes.", optional=False),
+    "mask_rate": Parameter(
+        "number or 'adaptive'",
+        _SOLVE,
+        "Share of the nodes whose label input is hidden in an epoch.",
+        search=(0.25, 0.5, 0.75),
+        metavar="SHARE|adaptive",
+    ),
+    "forward_mask": Parameter("true or false", _SOLVE, "Hide them in the forward solve too."),
+    "max_steps": Parameter("whole number", _SOLVE, "Maximum number of steps of a solve."),
+    "tol": Parameter("number", _SOLVE, "Tolerance of a solve."),
+    "solver": Parameter("text", _SOLVE, choices=("picard", "anderson", "broyden"), takes_objects=True),
+    "gradient": Parameter("text", _SOLVE, choices=("paper", "exact", "last_step"), takes_objects=True),
+    "warm_start": Parameter("true or false", _SOLVE, "Start a solve from the last epoch's state."),
+    "calibrate": Parameter("true or false", _TRAINING, "Fit a temperature to the held-out labels.", optional=False),
+    "refit": Parameter("true or false", _TRAINING, "Train once more, on all known labels.", optional=False),
+    "precision": Parameter("text", _TRAINING, choices=PRECISIONS, optional=False),
+    "device": Parameter("text", _TRAINING, "Device of PyTorch to compute on, e.g. cpu or cuda.", optional=False),
+    "method_options": Parameter(help="More options of the method by name, e.g. lam=0.5; may be repeated.", **_PAIRS),
+    "backbone_options": Parameter(
+        help="More options of the backbone by name, e.g. num_layers=3; may be repeated.", **_PAIRS
+    ),
+}
+"""Every parameter of `NodeClassifier`, in the order of its signature."""
+
+OF_TRAINING = ("lr", "weight_decay", "max_epochs", "patience")
+OF_NETWORK = ("hidden", "dropout")
+OF_SOLVER = _SOLVER
+
+
+def methods_with(parameter: str) -> list[str]:
+    """Return the methods that have a parameter; empty for parameters of all methods."""
+    return [name for name, method in METHODS.items() if parameter in method.parameters]
+
+
+def applies(parameter: str, method: str) -> bool:
+    """Return whether a method has a parameter."""
+    return method in (methods_with(parameter) or METHODS)
+
+
+def title(method: str, backbone: str) -> str:
+    """Return a method over a backbone as people write it: GCN, GCN + C&S, LI-GCN."""
+    return METHODS[method].title.format({"jknet": "JKNet"}.get(backbone, backbone.upper()))

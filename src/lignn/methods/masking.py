@@ -1,0 +1,79 @@
+"""Which known labels go in, and which supervise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+from torch import Tensor
+
+from lignn.labels import HiddenLabels, KnownLabels
+
+
+class Masking(Protocol):
+    """Which known labels go into the solved map, and which into the taped step."""
+
+    @property
+    def solves_inference(self) -> bool:
+        """Whether the solved map is that of predictions: all known labels clamped, nothing hidden."""
+        ...
+
+    def seen(self, labels: HiddenLabels) -> KnownLabels:
+        """Return the labels that the solved map is clamped to."""
+        ...
+
+    def solved(self, labels: HiddenLabels, state: Tensor) -> Tensor:
+        """Return the input of a step of the solved map."""
+        ...
+
+    def taped(self, labels: HiddenLabels, state: Tensor) -> Tensor:
+        """Return the input of the supervised step; no supervised node's row may contain its own label."""
+        ...
+
+
+@dataclass(frozen=True)
+class ShareOfTraining:
+    """Label Input and Label Reuse: the labels that supervise are hidden from every step; `M_i Y + (I - M_i) Ŷ`."""
+
+    solves_inference: ClassVar[bool] = False
+
+    def seen(self, labels: HiddenLabels) -> KnownLabels:
+        """Return `M_i Y`."""
+        return labels.given
+
+    def solved(self, labels: HiddenLabels, state: Tensor) -> Tensor:
+        """Return `M_i Y + (I - M_i) Ŷ`."""
+        return labels.given.clamp(state)
+
+    taped = solved
+
+
+@dataclass(frozen=True)
+class LoopingState:
+    """LI-GNN: all labels are clamped, and whole rows of the state are hidden, in the taped step or in every step.
+
+    Attributes:
+        forward_mask: Algorithm 1's flag: hide rows in the forward solve too.
+        constant_scale: treat the factor `1/(1-β)` of the taped step as a constant of the backward pass, as the paper's
+            form of the implicit gradient does.
+    """
+
+    forward_mask: bool = False
+    constant_scale: bool = False
+
+    @property
+    def solves_inference(self) -> bool:
+        """True without the forward mask."""
+        return not self.forward_mask
+
+    def seen(self, labels: HiddenLabels) -> KnownLabels:
+        """Return `M_t Y`."""
+        return labels.known
+
+    def solved(self, labels: HiddenLabels, state: Tensor) -> Tensor:
+        """Return `(I - M_t) Ŷ + M_t Y`, or with the forward mask `I_i (…) / (1-β)`."""
+        return labels.mask(state, constant_scale=False) if self.forward_mask else labels.known.clamp(state)
+
+    def taped(self, labels: HiddenLabels, state: Tensor) -> Tensor:
+        """Return `I_i ((I - M_t) Ŷ + M_t Y) / (1-β)`."""
+        return labels.mask(state, self.constant_scale)

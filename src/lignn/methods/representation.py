@@ -1,0 +1,128 @@
+"""Methods whose equilibrium is a representation of the nodes, not their labels."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+import torch
+from torch import Generator, Tensor
+from torch.nn import functional
+
+from lignn.backbones import Dropout, frozen_dropout
+from lignn.backbones.layers import Linear
+from lignn.equilibrium import Solution
+from lignn.equilibrium.solvers import Picard, Solver
+from lignn.errors import InputError
+from lignn.methods.bound import BoundMethod, Prediction
+from lignn.methods.method import Carry, Epoch, Evaluation, Method
+from lignn.methods.problem import Problem
+
+
+class Representation(Method):
+    """A method that predicts by a linear map, without bias, of the equilibrium of a representation.
+
+    The next epoch starts with the weights of an epoch's prediction, and neither labels nor dropout act within the map.
+    So on the same problem the training solve is that of the prediction, and is not run again.
+
+    Args:
+        width: width of the representation.
+        num_classes: c.
+        solver: solver of the equilibrium, forward and backward.
+        normalize: divide each row by its length before the linear map.
+        dropout: dropout probability, before the linear map.
+        generator: draws the weights.
+    """
+
+    proof: ClassVar[str]
+    """Why the equilibrium is unique."""
+
+    def __init__(
+        self,
+        width: int,
+        num_classes: int,
+        solver: Solver | None,
+        normalize: bool,
+        dropout: float,
+        generator: Generator | None,
+    ) -> None:
+        super().__init__()
+        self.solver = solver or Picard(tol=3e-6, max_steps=300, norm="max")
+        self.normalize = normalize
+        self.dropout = Dropout(dropout)
+        self.output = Linear(width, num_classes, bias=False, generator=generator)
+
+    @abstractmethod
+    def represent(self, problem: Problem, known: Solution | None = None) -> Solution:
+        """Return the differentiable equilibrium; `known` is the solution if it has been found already."""
+
+    def prepare(self, problem: Problem) -> None:
+        """Change the weights so that the map contracts on this problem; called before every solve."""
+
+    def on(self, problem: Problem) -> BoundRepresentation:
+        """Bind the method to a problem."""
+        return BoundRepresentation(self, problem)
+
+    def epoch(self, problem: Problem, generator: Generator, carry: Carry | None = None) -> Epoch:
+        """Compute the mean cross-entropy over all known nodes; labels are never an input."""
+        carry = carry or Carry()
+        self.prepare(problem)
+        with frozen_dropout(self, generator):
+            probabilities, solution = self.probabilities(problem, self._known(carry, problem))
+        loss = problem.labels.loss(probabilities, problem.labels.mask)
+        return Epoch(loss, problem, carry, replace(solution, value=solution.value.detach()))
+
+    def evaluate(self, problem: Problem, epoch: Epoch) -> tuple[Prediction, Carry]:
+        """Solve; hand the solution on if the next epoch is on the same problem."""
+        prediction = self.on(problem).solve()
+        if problem is not epoch.problem or prediction.solution is None:
+            return prediction, Carry()
+        weights = tuple(weight.detach().clone() for weight in self.parameters())
+        return prediction, Carry(evaluation=Evaluation(problem, prediction.solution, weights))
+
+    def _known(self, carry: Carry, problem: Problem) -> Solution | None:
+        """Return the solution of the last evaluation if it was of this problem and with these weights."""
+        last = carry.evaluation
+        if last is None or last.problem is not problem or len(last.mark) == 0:
+            return None
+        return replace(last.solution, adjoints=[]) if all(map(torch.equal, self.parameters(), last.mark)) else None
+
+    def probabilities(self, problem: Problem, known: Solution | None = None) -> tuple[Tensor, Solution]:
+        """Return the output and the solve behind it."""
+        if problem.x is None:
+            raise InputError(f"{type(self).__name__} needs node features, this graph has none")
+        solution = self.represent(problem, known)
+        z = functional.normalize(solution.value, dim=1) if self.normalize else solution.value
+        return problem.labels.activation(self.output(self.dropout(z))), solution
+
+
+@dataclass(frozen=True, eq=False)
+class BoundRepresentation(BoundMethod):
+    """One forward solve, which no label changes."""
+
+    method: Representation
+
+    label_free: ClassVar[tuple[str, ...]] = ("solved",)
+
+    @property
+    def proof(self) -> str:  # type: ignore[override]
+        """Why the equilibrium is unique."""
+        return self.method.proof
+
+    @property
+    def iterates(self) -> bool:
+        """Every prediction is an equilibrium."""
+        return True
+
+    @cached_property
+    def solved(self) -> tuple[Tensor, Solution]:
+        """Probabilities and the solve behind them."""
+        with torch.no_grad():
+            self.method.prepare(self.problem)
+            return self.method.probabilities(self.problem)
+
+    def solve(self, start: Tensor | None = None, solver: Solver | None = None) -> Prediction:  # noqa: ARG002
+        """Solve for the representation with the method's own solver, and map it to probabilities."""
+        return Prediction(self, *self.solved)

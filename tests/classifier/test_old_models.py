@@ -1,0 +1,63 @@
+"""Models outlive the version that saved them: they load, and predict and learn as they did then."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import lignn
+from lignn.declarations import METHODS, PRESETS
+
+FOLDER = Path(__file__).parent / "models"
+MODELS = sorted(folder.parent for folder in FOLDER.glob("*/*/config.json"))
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    """The expected numbers were computed by one thread."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: f"{model.parent.name}-{model.name}")
+def test_predicts_as_when_it_was_saved(model):
+    expected = np.load(model.with_name(f"{model.name}.npz"))
+    classifier = lignn.load(model)
+    assert np.array_equal(classifier.predict_proba(), expected["saved"])
+    again = classifier.method_.on(classifier._fitted.prediction.problem).solve()
+    np.testing.assert_allclose(again.probabilities, classifier._fitted.prediction.probabilities, rtol=0, atol=1e-6)
+    several = model.name == "multilabel"
+    classifier.update_labels({0: [1]} if several else {0: 1, 3: None})
+    np.testing.assert_allclose(classifier.predict_proba(), expected["updated"], rtol=0, atol=1e-6)
+    classifier.update_labels({5: [0]} if several else {5: 0}, epochs=2)
+    np.testing.assert_allclose(classifier.predict_proba(), expected["trained"], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["default", "paper_adaptive", "lae"])
+def test_a_change_of_preset_does_not_change_a_saved_model(name, monkeypatch):
+    def updated():
+        classifier = lignn.load(FOLDER / "0.1.0" / name)
+        classifier.update_labels({5: 0}, epochs=2)
+        return classifier.predict_proba()
+
+    before = updated()
+    for preset in PRESETS:
+        monkeypatch.setitem(PRESETS, preset, PRESETS[preset] | {"hidden": 7, "lr": 0.5, "dropout": 0.1})
+        for method in ("lignn", "lae"):
+            monkeypatch.setitem(METHODS[method].presets, preset, {**METHODS[method].presets[preset], "mask_rate": 0.9})
+    assert np.array_equal(updated(), before)
+
+
+def test_saved_again_it_has_the_present_format(tmp_path):
+    for model in MODELS:
+        classifier = lignn.load(model)
+        classifier.save(tmp_path / model.name)
+        again = lignn.load(tmp_path / model.name)
+        assert np.array_equal(again.predict_proba(), classifier.predict_proba())
+        assert again.get_params() == classifier.get_params()
+        for each in (again, classifier):
+            each.update_labels({5: [0] if model.name == "multilabel" else 0}, epochs=1)
+        assert np.array_equal(again.predict_proba(), classifier.predict_proba())
