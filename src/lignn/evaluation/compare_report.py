@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from lignn.atomic import check_file, whole_file
+from lignn.atomic import check_file
 from lignn.errors import InputError
 from lignn.evaluation import page
 from lignn.evaluation.compare import Comparison
+from lignn.evaluation.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
 from lignn.evaluation.summary import spoken
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_COLOURS = ("#7f7f7f", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#0072b2")
-"""Okabe and Ito's, which are told apart without colour vision, in the order of the rows."""
+_COLOURS = (GREY, ORANGE, GREEN, PURPLE, VERMILION, BLUE)
+"""Colours of the rows, in their order."""
 _CAPTION = "Test score of every run, and validation score of every epoch of the first run"
 
 
@@ -32,13 +31,8 @@ def check(file: Path) -> None:
 
 def write(comparison: Comparison, file: Path) -> None:
     """Write the report, whole or not at all."""
-    figure, drawn = draw(comparison), io.BytesIO()
-    figure.savefig(drawn, format="svg", metadata={"Date": None})
-    picture = page.Picture("scores", _CAPTION, figure)
-    title = f"Do labels help on {comparison.graph['name']}?"
-    embedded = {picture.name: base64.b64encode(drawn.getvalue()).decode()}
-    with whole_file(file) as temporary:
-        temporary.write_text(page.html(title, sections(comparison, picture), embedded), encoding="utf-8")
+    picture = page.Picture("scores", _CAPTION, draw(comparison))
+    page.write_html(file, f"Do labels help on {comparison.graph['name']}?", sections(comparison, picture))
 
 
 def sections(comparison: Comparison, picture: page.Picture) -> list[page.Section]:

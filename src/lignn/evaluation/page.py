@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import base64
-import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lignn.atomic import whole_file
+from lignn.evaluation.drawing import rendered
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,33 +52,32 @@ def write(folder: Path, title: str, sections: Sequence[Section]) -> list[Path]:
     """Write `report.md`, `report.html` and `figures/` into `folder`; the files."""
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     files = []
-    embedded: dict[str, str] = {}
-    for picture in (block for section in sections for block in section.blocks if isinstance(block, Picture)):
+    embedded: dict[str, bytes] = {}
+    for picture in _pictures(sections):
         for ending in FORMATS:
-            content = _drawn(picture.figure, ending)
+            content = rendered(picture.figure, ending)
             files.append(_put(folder / "figures" / f"{picture.name}.{ending}", content))
             if ending == "svg":
-                embedded[picture.name] = base64.b64encode(content).decode()
+                embedded[picture.name] = content
     files.append(_put(folder / "report.md", markdown(title, sections).encode()))
     files.append(_put(folder / "report.html", html(title, sections, embedded).encode()))
     return files
+
+
+def write_html(file: Path, title: str, sections: Sequence[Section]) -> None:
+    """Write the report as one HTML file."""
+    embedded = {picture.name: rendered(picture.figure, "svg") for picture in _pictures(sections)}
+    _put(file, html(title, sections, embedded).encode())
+
+
+def _pictures(sections: Sequence[Section]) -> list[Picture]:
+    return [block for section in sections for block in section.blocks if isinstance(block, Picture)]
 
 
 def _put(file: Path, content: bytes) -> Path:
     with whole_file(file) as temporary:
         temporary.write_bytes(content)
     return file
-
-
-def _drawn(figure: Figure, ending: str) -> bytes:
-    """The picture's file; the same records give the same bytes."""
-    import matplotlib
-
-    buffer = io.BytesIO()
-    metadata = {"Date": None} if ending == "svg" else {"Software": None}
-    with matplotlib.rc_context({"svg.hashsalt": "lignn"}):
-        figure.savefig(buffer, format=ending, dpi=150, metadata=metadata)
-    return buffer.getvalue()
 
 
 def markdown(title: str, sections: Sequence[Section]) -> str:
@@ -109,8 +108,8 @@ def _markdown_table(table: Table) -> str:
     return "\n".join([f"**{table.caption}**", "", row(table.header), rule, *(row(cells) for cells in table.rows)])
 
 
-def html(title: str, sections: Sequence[Section], embedded: dict[str, str]) -> str:
-    """The report as one page; `embedded` has the pictures as base64 SVG."""
+def html(title: str, sections: Sequence[Section], embedded: Mapping[str, bytes]) -> str:
+    """Return the report as one page; `embedded` has the SVG file of each picture by name."""
     parts = []
     for number, section in enumerate(sections):
         parts.append(f'<section id="s{number}"><h2>{escape(section.title)}</h2>')
@@ -124,11 +123,11 @@ def html(title: str, sections: Sequence[Section], embedded: dict[str, str]) -> s
     )
 
 
-def _html_block(block: Block, embedded: dict[str, str]) -> str:
+def _html_block(block: Block, embedded: Mapping[str, bytes]) -> str:
     if isinstance(block, str):
         return f"<p>{escape(block)}</p>"
     if isinstance(block, Picture):
-        source = f"data:image/svg+xml;base64,{embedded[block.name]}"
+        source = f"data:image/svg+xml;base64,{base64.b64encode(embedded[block.name]).decode()}"
         caption = escape(block.caption)
         return f'<figure><img alt="{caption}" src="{source}"><figcaption>{caption}</figcaption></figure>'
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in block.header)

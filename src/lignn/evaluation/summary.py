@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
 from typing import TypeVar
@@ -60,6 +60,11 @@ def paired(ours: Mapping[Key, float], base: Mapping[Key, float]) -> Difference |
     test = ttest_1samp(differences, 0.0)
     interval = test.confidence_interval(0.95)
     return Difference(centre, float(interval.low), float(interval.high), float(test.pvalue), count)
+
+
+def deviation(values: Sequence[float]) -> float:
+    """Return the sample standard deviation; 0 for a single value."""
+    return stdev(values) if len(values) > 1 else 0.0
 
 
 def mean_and_deviation(values: Iterable[float]) -> str:

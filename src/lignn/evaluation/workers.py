@@ -13,15 +13,23 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, TypeVar
 
-from lignn.errors import LignnError
+from lignn.errors import InputError, LignnError
 
 Task = TypeVar("Task")
 
 
 class Failure(str):
-    """Why a task has no result, in one line."""
+    """Why a task has no result, in one line.
 
-    __slots__ = ()
+    Attributes:
+        error: the exception, if it tells of bad input; None for any other failure.
+    """
+
+    error: InputError | None = None
+
+    def exception(self, task: str) -> LignnError:
+        """Return the error to raise: bad input as it was reported, any other failure with the name of the task."""
+        return self.error or LignnError(f"{task}: {self}")
 
 
 class _Worker(Generic[Task]):
@@ -98,6 +106,7 @@ def _serve(connection: Connection, function: Callable[[Any], Any]) -> None:
             result = function(task)
         except LignnError as error:
             result = Failure(str(error))
+            result.error = error if isinstance(error, InputError) else None
         except Exception as error:  # a bug in one run must not end the study; the record says where it was
             at = traceback.extract_tb(error.__traceback__)[-1]
             result = Failure(f"{type(error).__name__}: {error} ({at.filename.rpartition('/')[2]}, line {at.lineno})")

@@ -1,25 +1,22 @@
-"""Drawings of the paper's figures from plain numbers.
-
-Colours are Okabe and Ito's, which remain distinct without full colour vision; marks and dashes differ as well.
-"""
+"""Drawings of the paper's figures from plain numbers."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import mean, stdev
+from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
 
-from lignn.evaluation.summary import Difference
+from lignn.datasets.transitions import draw as draw_transitions
+from lignn.evaluation.drawing import COLOURS, MARKS
+from lignn.evaluation.summary import Difference, deviation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C8C00")
-MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 OURS = "LI-GCN"
 _PLACES = {
     "LI-GCN": 6,
@@ -48,19 +45,10 @@ def transitions(matrices: Mapping[str, tuple[Sequence[Sequence[float]], Sequence
     figure = Figure(figsize=(2.8 * len(matrices) + 0.8, 3.4), layout="constrained")
     panels = figure.subplots(1, len(matrices), squeeze=False)[0]
     for axes, (dataset, (matrix, names)) in zip(panels, matrices.items(), strict=True):
-        # one hue from light to dark is read by its lightness, also without colour vision
-        image = axes.imshow([[100 * share for share in row] for row in matrix], cmap="Blues", vmin=0, vmax=100)
-        for i, row in enumerate(matrix):
-            for j, share in enumerate(row):
-                colour = "white" if share > 0.5 else "black"
-                axes.text(j, i, f"{100 * share:.0f}", ha="center", va="center", color=colour, fontsize=7)
-        long = max(map(len, names)) > 3
-        tilt: Any = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if long else {}
-        axes.set_xticks(range(len(matrix)), names, **tilt)
-        axes.set_yticks(range(len(matrix)), names)
+        image = draw_transitions(axes, matrix, names, fontsize=7)
         axes.set_title(dataset)
-        axes.set_xlabel("label j at the target")
-    panels[0].set_ylabel("label i at the source")
+    for axes in panels[1:]:
+        axes.set_ylabel("")
     figure.colorbar(image, ax=list(panels), label="P(j | i, edge) (%)", shrink=0.8)
     return figure
 
@@ -71,7 +59,7 @@ def contraction(panels: Mapping[str, Mapping[str, Series]]) -> Figure:
     for axes, (solve, lines) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
         for number, (dataset, series) in enumerate(lines.items()):
             # a little beside each other, so that no bar covers another
-            _line(axes, series, dataset, number, 0.008 * (number - (len(lines) - 1) / 2))
+            line(axes, series, dataset, number, 0.008 * (number - (len(lines) - 1) / 2))
         axes.axhline(1, color="grey", linewidth=0.8, linestyle="--")
         axes.set_xticks(sorted({rate for series in lines.values() for rate in series}))
         axes.set(title=f"{solve} solve", xlabel="mask rate β", ylabel="K̂ at the chosen epoch (mean ± std)")
@@ -149,14 +137,11 @@ def accuracy(
         for row, (values, published) in panel.items():
             place = rows.index(row)
             if values:
-                spread = stdev(values) if len(values) > 1 else 0.0
-                axes.errorbar(
-                    mean(values), place - 0.14, xerr=spread, fmt="o", color=COLOURS[0], capsize=2, label="here"
-                )
+                look: Any = {"fmt": "o", "color": COLOURS[0], "capsize": 2, "label": "here"}
+                axes.errorbar(mean(values), place - 0.14, xerr=deviation(values), **look)
             if published is not None:
-                axes.errorbar(
-                    published[0], place + 0.14, xerr=published[1], fmt="s", color=COLOURS[1], capsize=2, label="paper"
-                )
+                look = {"fmt": "s", "color": COLOURS[1], "capsize": 2, "label": "paper"}
+                axes.errorbar(published[0], place + 0.14, xerr=published[1], **look)
         axes.set_title(dataset)
         axes.set_xlabel("test F1-micro (%)\nmean ± std")
         axes.grid(axis="x", linewidth=0.4)
@@ -226,13 +211,14 @@ def style(row: str) -> tuple[str, str]:
     return COLOURS[place], MARKS[place]
 
 
-def _line(axes: Axes, series: Series, label: str, number: int, shift: float) -> None:
+def line(axes: Axes, series: Series, label: str, number: int, shift: float = 0.0) -> None:
+    """Draw means with bars of one standard deviation, moved to the right by `shift`; `number` chooses the style."""
     places = sorted(series)
     means = [mean(series[place]) for place in places]
-    spread = [stdev(series[place]) if len(series[place]) > 1 else 0.0 for place in places]
+    deviations = [deviation(series[place]) for place in places]
     style: Any = {"color": COLOURS[number % len(COLOURS)], "marker": MARKS[number % len(MARKS)], "label": label}
     beside = [place + shift for place in places]
-    axes.errorbar(beside, means, spread, markersize=5, linewidth=1.3, capsize=2, elinewidth=0.7, **style)
+    axes.errorbar(beside, means, deviations, markersize=5, linewidth=1.3, capsize=2, elinewidth=0.7, **style)
 
 
 def _legend_below(figure: Figure, *panels: Axes) -> None:

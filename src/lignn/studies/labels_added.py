@@ -23,15 +23,11 @@ import torch
 from lignn import datasets
 from lignn.classifier import NodeClassifier, Update
 from lignn.errors import ConvergenceWarning
-from lignn.evaluation import workers
 from lignn.graph import Graph, Split, splits
-from lignn.studies import records
-from lignn.studies.records import FAILED, OK, Record
+from lignn.studies import records, runner
+from lignn.studies.records import OK, Record
 
 STUDY = "labels_added"
-SEED = 42
-"""Of the splits; with 10, 500 and 1000 nodes they are those of the paper's accuracy table."""
-
 SOLVED, TRAINED_ON, RETRAINED = "re-solved", "trained on", "retrained"
 
 
@@ -78,7 +74,8 @@ def cases(runs: int | None = None) -> list[Case]:
 def perform(case: Case) -> list[dict[str, Any]]:
     """One point a number of added labels and way to use them: test score, seconds, and steps of the solve."""
     graph = datasets.load(case.dataset)
-    split = splits.per_class(graph, case.start, case.val, case.test, seed=SEED, runs=case.run + 1)[case.run]
+    sizes = (case.start, case.val, case.test)
+    split = splits.per_class(graph, *sizes, seed=splits.PAPER_SEED, runs=case.run + 1)[case.run]
     order = torch.randperm(graph.num_nodes, generator=torch.Generator().manual_seed(case.run))
     pool = order[~(split.train | split.held_out)[order]]
     classifier = NodeClassifier(**case.parameters, seed=case.run)
@@ -132,17 +129,18 @@ def _seconds(act: Callable[[], Any]) -> dict[str, float]:
 def execute(folder: Path, runs: int | None = None, jobs: int = 1, only: str | None = None) -> list[Record]:
     """Do the runs without a record and append one for each; all records."""
     file = records.file_of(folder, STUDY)
-    with records.locked(file):
-        records.repair(file)
-        there = {record["id"] for record in records.read(file) if record["status"] == OK}
-        todo = [case for case in cases(runs) if case.identity not in there and only in (None, case.dataset)]
-        common = records.provenance()
-        for case, result in workers.each(perform, todo, jobs):
-            failed = isinstance(result, workers.Failure)
-            outcome = {"status": FAILED, "reason": str(result)} if failed else {"status": OK, "points": result}
-            names = {"id": case.identity, "study": STUDY, "dataset": case.dataset, "seed": case.run}
-            records.append(file, names | outcome | {"config": asdict(case), "threads": 1} | common)
+    with records.appending(file) as there:
+        todo = [case for case in cases(runs) if there.get(case.identity) != OK and only in (None, case.dataset)]
+        runner.record_each(file, _perform, todo, jobs, _description)
     return records.read(file)
+
+
+def _perform(case: Case) -> dict[str, Any]:
+    return {"points": perform(case), "threads": torch.get_num_threads()}
+
+
+def _description(case: Case) -> Record:
+    return {"id": case.identity, "study": STUDY, "dataset": case.dataset, "seed": case.run, "config": asdict(case)}
 
 
 def main() -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import mean, median, stdev
+from statistics import median
 
 from matplotlib.figure import Figure
 
 from lignn.evaluation import page
 from lignn.evaluation.page import Picture, Section, Table
 from lignn.evaluation.summary import mean_and_deviation
-from lignn.studies.figures import COLOURS, MARKS
+from lignn.studies import figures
 from lignn.studies.labels_added import RETRAINED, SOLVED, STUDY, TRAINED_ON
 from lignn.studies.records import FAILED, OK, Record
 
@@ -66,12 +66,11 @@ def figure(names: Sequence[str], good: Sequence[Record]) -> Figure:
         amounts = sorted({point["added"] for point in points})
         for number, way in enumerate(WAYS):
             mine = [point for point in points if point["way"] == way or point["added"] == 0]
-            values = [[100 * point["test"] for point in mine if point["added"] == amount] for amount in amounts]
-            spread = [stdev(v) if len(v) > 1 else 0.0 for v in values]
-            axes.errorbar(
-                range(len(amounts)), [mean(v) for v in values], spread, label=way, color=COLOURS[number],
-                marker=MARKS[number], markersize=5, linewidth=1.3, capsize=2, elinewidth=0.7,
-            )  # fmt: skip
+            scores: figures.Series = {
+                place: [100 * point["test"] for point in mine if point["added"] == amount]
+                for place, amount in enumerate(amounts)
+            }
+            figures.line(axes, scores, way, number)
         axes.set_xticks(range(len(amounts)), [f"+{amount}" for amount in amounts])
         axes.set(title=name, xlabel="labels a class added")
     panels[0].set_ylabel("test F1-micro (%)")

@@ -70,6 +70,14 @@ def locked(file: Path) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def appending(file: Path) -> Iterator[dict[str, str]]:
+    """Lock a file and repair it; the value is the status of each record by identity."""
+    with locked(file):
+        repair(file)
+        yield {record["id"]: record["status"] for record in read(file)}
+
+
 def repair(file: Path) -> None:
     """Make a file ready to be appended to: its folder exists, a torn last line is cut off."""
     with _opened(file) as opened:

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from lignn.errors import InputError
 from lignn.evaluation import page
-from lignn.evaluation.page import Section, Table
-from lignn.studies import published, records, sections, study
+from lignn.evaluation.page import Block, Section, Table
+from lignn.studies import published, records, study
 from lignn.studies.found import NO_DATA, Found
 from lignn.studies.records import FAILED, OK, UNAVAILABLE, Record
+from lignn.studies.views import accuracy, changes, contraction, curves, lengths, search, transitions
+
+VIEWS: dict[str, Callable[[Found], list[Block]]] = {
+    "accuracy": accuracy.view,
+    "changes": changes.view,
+    "transitions": transitions.view,
+    "contraction": contraction.view,
+    "curves": curves.view,
+    "lengths": lengths.view,
+    "search": search.view,
+}
 
 
 def report(folder: Path, out: Path | None = None) -> list[Path]:
@@ -28,7 +39,7 @@ def report(folder: Path, out: Path | None = None) -> list[Path]:
     for name, own in found.items():
         title, view = (known[name].title, known[name].report) if name in known else (name, "changes")
         if own.records:
-            parts.append(sections.section(title, view, own))
+            parts.append(section(title, view, own))
     return page.write(out or folder, "Reproduction of the paper's experiments", parts)
 
 
@@ -43,6 +54,20 @@ def unavailable(everything: Iterable[Record]) -> set[str]:
     for record in everything:
         by_status[record["status"]].add(record["dataset"])
     return by_status[UNAVAILABLE] - by_status[OK]
+
+
+def section(title: str, report: str, found: Found) -> Section:
+    """The whole section of a study."""
+    claim = published.claim(found.study)
+    blocks: list[Block] = [] if claim is None else [f"The paper: {claim}"]
+    return Section(title, [*blocks, *VIEWS[report](found), *failures(found)])
+
+
+def failures(found: Found) -> list[Block]:
+    """Runs that failed, with their reasons."""
+    failed = [record for record in found.records if record["status"] == FAILED]
+    rows = [(record["row"], record["dataset"], str(record["seed"]), record["reason"]) for record in failed]
+    return [Table("Runs that failed", ("", "dataset", "run", "reason"), rows)] if rows else []
 
 
 def overview(found: Mapping[str, Found]) -> Section:

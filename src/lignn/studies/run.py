@@ -22,9 +22,6 @@ from lignn.studies.config import RunConfig
 from lignn.studies.resolved import resolved
 from lignn.training import History, Scorer, Settings, scorer, train
 
-PAPER_SEED = 42
-"""Of the splits behind the paper's accuracy table."""
-
 
 @dataclass(frozen=True, eq=False)
 class Parts:
@@ -82,7 +79,7 @@ def choose_split(graph: Graph, split: Mapping[str, Any]) -> tuple[int, Split]:
     """Number and split that `RunConfig.split` describes; public ones start over when there are fewer than runs."""
     number = split["number"]
     if split["kind"] == "paper":
-        return number, splits.per_class(graph, seed=PAPER_SEED, runs=number + 1)[number]
+        return number, splits.per_class(graph, seed=splits.PAPER_SEED, runs=number + 1)[number]
     if split["kind"] == "stratified":
         return number, splits.stratified(graph, split["fractions"], seed=number)
     if not graph.splits:

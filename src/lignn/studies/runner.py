@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lignn.errors import DatasetError
 from lignn.evaluation import workers
 from lignn.studies import records
 from lignn.studies.records import FAILED, OK, UNAVAILABLE, Record
 from lignn.studies.study import Run, Study
+
+Task = TypeVar("Task")
 
 Report = Callable[[Record], None]
 """Called with each new record."""
@@ -55,27 +57,49 @@ def execute(work: Agenda, jobs: int = 1, report: Report = lambda _: None) -> lis
     """
     if not work.todo:
         return []
-    with records.locked(work.file):
-        records.repair(work.file)
-        there = {record["id"]: record["status"] for record in records.read(work.file)}
+    new: list[Record] = []
+
+    def tell(record: Record) -> None:
+        new.append(record)
+        report(record)
+
+    with records.appending(work.file) as there:
         todo = [run for run in work.todo if there.get(run.config.identity) != OK]  # another process may have been here
-        new: list[Record] = []
-
-        def keep(record: Record) -> None:
-            if record["id"] not in there or record["status"] != UNAVAILABLE:
-                records.append(work.file, record)
-            new.append(record)
-            report(record)
-
         absent = unavailable(run.config.dataset for run in todo)
         for dataset in absent:
-            keep(_unavailable(todo[0].study, dataset))
+            record = _unavailable(todo[0].study, dataset)
+            if record["id"] not in there:
+                records.append(work.file, record)
+            tell(record)
         present = [run for run in todo if run.config.dataset not in absent]
-        common = records.provenance()
-        with closing(workers.each(_perform, present, jobs)) as results:
-            for run, result in results:
-                keep(_record(run, result) | common)
+        record_each(work.file, _perform, present, jobs, _description, tell)
     return new
+
+
+def record_each(
+    file: Path,
+    function: Callable[[Task], dict[str, Any]],
+    tasks: Sequence[Task],
+    jobs: int,
+    describe: Callable[[Task], Record],
+    report: Report = lambda _: None,
+) -> None:
+    """Call `function` with every task in `jobs` processes, and append a record of each result or failure to `file`.
+
+    Args:
+        file: locked by the caller, see `records.appending`.
+        function: returns the named results of a task.
+        tasks: what to do.
+        jobs: number of processes.
+        describe: returns what the record says of a task besides its result.
+        report: called with each new record.
+    """
+    common = records.provenance()
+    with closing(workers.each(function, tasks, jobs)) as results:
+        for task, result in results:
+            record = describe(task) | _outcome(result) | common
+            records.append(file, record)
+            report(record)
 
 
 def here(dataset: str) -> bool:
@@ -111,7 +135,7 @@ def _unavailable(study: str, dataset: str) -> Record:
     return {"id": f"{study}/{dataset}", "study": study, "dataset": dataset, "status": UNAVAILABLE}
 
 
-def _record(run: Run, result: Any) -> Record:
+def _description(run: Run) -> Record:
     config = run.config
     return {
         "id": config.identity,
@@ -123,7 +147,6 @@ def _record(run: Run, result: Any) -> Record:
         "backbone": config.backbone.get("name"),
         "split": config.split.get("number"),
         "seed": config.seed,
-        **_outcome(result),
         "config": config.plain(),
     }
 
