@@ -49,7 +49,7 @@ def draw(
 
 
 def check_ending(path: str | PathLike[str]) -> str:
-    """The format of a picture by the ending of its file; an error if it is none of `.png`, `.svg` and `.pdf`."""
+    """Return the format of a picture file by its ending, which is `.png`, `.svg` or `.pdf`."""
     ending = Path(path).suffix.lower()
     if ending not in (".png", ".svg", ".pdf"):
         raise ConfigError(f"{path}: no picture can be written with the ending {ending!r}; use .png, .svg or .pdf")
@@ -57,7 +57,7 @@ def check_ending(path: str | PathLike[str]) -> str:
 
 
 def save(graph: Graph, path: str | PathLike[str]) -> None:
-    """Write the picture of `graph` to a file; its ending (`.png`, `.svg`, `.pdf`) is its format."""
+    """Draw the label transitions of `graph` into a `.png`, `.svg` or `.pdf` file."""
     from matplotlib.figure import Figure
 
     ending = check_ending(path)

@@ -1,4 +1,4 @@
-"""A report as a document: sections of text, tables and pictures, written as Markdown and as one HTML page."""
+"""Reports of text, tables and pictures, written as Markdown and as one HTML page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FORMATS = ("png", "svg")
 
 @dataclass(frozen=True)
 class Table:
-    """Header and rows of text; a newline in a cell starts a second, less important line."""
+    """A table of text; the lines after the first of a cell are shown smaller."""
 
     caption: str
     header: Sequence[str]
@@ -29,7 +29,7 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """A drawing; `name` is that of its files, `caption` also what is read to those who cannot see it."""
+    """A drawing; `name` is the name of its files, `caption` is also the alternative text."""
 
     name: str
     caption: str
@@ -37,19 +37,19 @@ class Picture:
 
 
 Block = str | Table | Picture
-"""What a section is made of; text is a paragraph."""
+"""A part of a section; text is a paragraph."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the report with its heading."""
+    """A part of a report with its heading."""
 
     title: str
     blocks: list[Block] = field(default_factory=list)
 
 
 def write(folder: Path, title: str, sections: Sequence[Section]) -> list[Path]:
-    """Write `report.md`, `report.html` and `figures/` into `folder`; the files."""
+    """Write `report.md`, `report.html` and `figures/` into `folder`, and return the files."""
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     files = []
     embedded: dict[str, bytes] = {}
@@ -81,7 +81,7 @@ def _put(file: Path, content: bytes) -> Path:
 
 
 def markdown(title: str, sections: Sequence[Section]) -> str:
-    """The report as Markdown, with pictures by their relative path."""
+    """Return the report as Markdown, with relative paths to the pictures."""
     lines = [f"# {title}"]
     for section in sections:
         lines.append(f"## {section.title}")
@@ -96,7 +96,7 @@ def markdown(title: str, sections: Sequence[Section]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text in which Markdown sees no markup: `IGNN*` twice in a line would be italics."""
+    """Escape what Markdown would read as markup, such as the asterisk of `IGNN*`."""
     return text.replace("*", "\\*").replace("|", "\\|")
 
 

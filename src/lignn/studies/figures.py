@@ -31,17 +31,17 @@ _PLACES = {
     "IGNN*": 7,
     "EIGNN": 1,
 }
-"""Each method has its colour and mark, whichever others are drawn; no two of one figure share them."""
+"""Number of the colour and mark of each method; no two methods of one figure share a number."""
 DASHES: tuple[object, ...] = ("-", (0, (4, 2)), (0, (1, 1.5)))
 FILLS = ("full", "none", "left")
-"""Lines and marks of a method's variants."""
+"""Fills of marks; variants of one method differ in dashes and fills."""
 
 Series = Mapping[float, Sequence[float]]
-"""Values of several runs by the place on the x axis."""
+"""Values of several runs by their place on the x axis."""
 
 
 def transitions(matrices: Mapping[str, tuple[Sequence[Sequence[float]], Sequence[str]]]) -> Figure:
-    """One matrix of shades a dataset with the names of its classes, shares in percent."""
+    """Draw one matrix for each dataset; a matrix comes with the names of its classes."""
     figure = Figure(figsize=(2.8 * len(matrices) + 0.8, 3.4), layout="constrained")
     panels = figure.subplots(1, len(matrices), squeeze=False)[0]
     for axes, (dataset, (matrix, names)) in zip(panels, matrices.items(), strict=True):
@@ -54,11 +54,11 @@ def transitions(matrices: Mapping[str, tuple[Sequence[Sequence[float]], Sequence
 
 
 def contraction(panels: Mapping[str, Mapping[str, Series]]) -> Figure:
-    """K̂ against the mask rate: a panel for each solve, a line for each dataset or setting."""
+    """Draw K̂ against the mask rate, with one panel for each solve and one line for each dataset or setting."""
     figure = Figure(figsize=(4.6 * len(panels), 4.2), layout="constrained")
     for axes, (solve, lines) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
         for number, (dataset, series) in enumerate(lines.items()):
-            # a little beside each other, so that no bar covers another
+            # Lines are shifted a little, so that no bar covers another.
             line(axes, series, dataset, number, 0.008 * (number - (len(lines) - 1) / 2))
         axes.axhline(1, color="grey", linewidth=0.8, linestyle="--")
         axes.set_xticks(sorted({rate for series in lines.values() for rate in series}))
@@ -69,7 +69,7 @@ def contraction(panels: Mapping[str, Mapping[str, Series]]) -> Figure:
 
 
 def lengths(panels: Mapping[str, Mapping[str, Series]]) -> Figure:
-    """Test score against the length of the chains; variants of a method share its colour."""
+    """Draw the test score against the length of the chains; variants of a method share its colour."""
     figure = Figure(figsize=(5.8 * len(panels), 6.2), layout="constrained")
     places = sorted({place for lines in panels.values() for series in lines.values() for place in series})
     for axes, (title, lines) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
@@ -78,21 +78,21 @@ def lengths(panels: Mapping[str, Mapping[str, Series]]) -> Figure:
             number = variants.setdefault(family(row), 0)
             variants[family(row)] += 1
             colour, mark = style(row)
-            # a line is broken where a length was not run
+            # A line is interrupted at lengths that were not run.
             means = [mean(series[place]) if place in series else math.nan for place in places]
             look: Any = {"color": colour, "marker": mark, "fillstyle": FILLS[number % len(FILLS)]}
             look |= {"linestyle": DASHES[number % len(DASHES)], "linewidth": 2.4 if row == OURS else 1.2}
             axes.plot(places, means, label=row, markersize=6, **look)
         axes.set(title=title, xlabel="length of the chains (nodes)", ylabel="mean test F1-micro (%)", ylim=(0, 102))
-        # below its own panel: the legend names only what the panel has
+        # Each panel has its own legend, which names its own lines only.
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, frameon=False)
     return figure
 
 
 def curves(lines: Mapping[str, Sequence[float]], best: Mapping[str, int], chance: float) -> Figure:
-    """Test score of every epoch, with a mark at the epoch that the validation score chose.
+    """Draw the test score of every epoch, with a mark at the best validation epoch.
 
-    Curves that end in the first fifth are drawn once more beside it, enlarged.
+    Curves that end in the first fifth of the epochs are also drawn in a second panel, enlarged.
     """
     longest = max(map(len, lines.values()))
     early = {row: values for row, values in lines.items() if 5 * len(values) < longest}
@@ -100,7 +100,7 @@ def curves(lines: Mapping[str, Sequence[float]], best: Mapping[str, int], chance
     figure = Figure(figsize=(8 + 4 * bool(early), 5.4), layout="constrained")
     axes = figure.subplots(1, len(panels), squeeze=False, width_ratios=[2.2, 1][: len(panels)])[0]
     for own, shown in zip(axes, panels, strict=True):
-        for row in sorted(shown, key=lambda row: family(row) == OURS):  # ours is drawn last, on top
+        for row in sorted(shown, key=lambda row: family(row) == OURS):  # ours last, on top
             _curve(own, row, shown[row], best[row])
         own.axhline(chance, color="grey", linewidth=0.8, linestyle="--", label="random guess")
         own.set(xlabel="epoch", ylabel="test F1-micro (%)")
@@ -120,7 +120,7 @@ def _curve(axes: Axes, row: str, values: Sequence[float], best: int) -> None:
     axes.plot(epochs, values, color=colour, linewidth=0.6, alpha=0.3)
     axes.plot(epochs, smooth, color=colour, linewidth=2.4 if ours else 1.3)
     size = 11 if mark == "*" else 8
-    # the legend shows line and mark; the mark sits on the score itself, not on the running mean
+    # The mark is at the score itself, not at the running mean.
     chosen: Any = {"marker": mark, "markersize": size, "markeredgecolor": "white"}
     axes.plot(best + 1, values[best], color=colour, linewidth=2.4 if ours else 1.3, label=row, zorder=5, **chosen)
 
@@ -128,7 +128,7 @@ def _curve(axes: Axes, row: str, values: Sequence[float], best: int) -> None:
 def accuracy(
     rows: Sequence[str], cells: Mapping[str, Mapping[str, tuple[Sequence[float], tuple[float, float] | None]]]
 ) -> Figure:
-    """A panel for each dataset: the runs' mean ± deviation of each of the rows, and the paper's beside it."""
+    """Draw one panel for each dataset: mean and deviation of every row, and below it those of the paper."""
     columns = 2 if len(cells) == 4 else min(3, len(cells))
     height = math.ceil(len(cells) / columns)
     figure = Figure(figsize=(3.4 * columns + 1.2, (0.28 * len(rows) + 1) * height + 0.4), layout="constrained")
@@ -155,7 +155,7 @@ def accuracy(
 
 @dataclass(frozen=True)
 class Bar:
-    """A row's paired difference to its base, with the paper's where it has one."""
+    """Paired difference of a row to its base, and the paper's difference if it reports one."""
 
     row: str
     base: str
@@ -164,7 +164,7 @@ class Bar:
 
 
 def differences(panels: Mapping[str, Sequence[Bar]]) -> Figure:
-    """A panel for each dataset, with its own rows: mean and 95 % interval of paired differences."""
+    """Draw mean and 95 % interval of paired differences, one panel for each dataset."""
     bases = {bar.base for bars in panels.values() for bar in bars}
     common = f"difference to {next(iter(bases))}" if len(bases) == 1 else "paired difference"
     break_ = "\n" if max(len(bar.row + bar.base) for bars in panels.values() for bar in bars) > 30 else " "
@@ -192,7 +192,7 @@ def _bar(axes: Axes, place: float, bar: Bar) -> None:
     if bar.paper is not None:
         axes.plot(bar.paper, place + 0.15, "s", color=COLOURS[1], label="paper")
         place -= 0.15
-    # the interval of two pairs is so wide that nothing else could be read
+    # The interval of two pairs is so wide that all others would be too small to read.
     if bar.difference.count < 3 or low is None or high is None:
         axes.plot(centre, place, "o", color=COLOURS[0], fillstyle="none", label="here, one or two pairs")
     else:
@@ -201,12 +201,12 @@ def _bar(axes: Axes, place: float, bar: Bar) -> None:
 
 
 def family(row: str) -> str:
-    """A row's name without its settings in parentheses."""
+    """Return the name of a row without the settings in parentheses."""
     return row.partition(" (")[0]
 
 
 def style(row: str) -> tuple[str, str]:
-    """Colour and mark of a row's method."""
+    """Return colour and mark of a row's method."""
     place = _PLACES.get(family(row), 0)
     return COLOURS[place], MARKS[place]
 
@@ -222,7 +222,7 @@ def line(axes: Axes, series: Series, label: str, number: int, shift: float = 0.0
 
 
 def _legend_below(figure: Figure, *panels: Axes) -> None:
-    """One legend outside of the axes, where it covers nothing."""
+    """Draw one legend for all panels below them."""
     entries = {
         label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }

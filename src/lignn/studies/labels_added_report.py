@@ -1,4 +1,4 @@
-"""The study of labels added, as a table and a picture."""
+"""Report of the study of added labels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TEXT = (
 
 
 def write(folder: Path, found: Sequence[Record]) -> list[Path]:
-    """Write the report of all records into `folder`; the files."""
+    """Write the report of these records into `folder`, and return its files."""
     good = [record for record in found if record["status"] == OK]
     failed = [f"{r['dataset']}, run {r['seed']} failed: {r['reason']}" for r in found if r["status"] == FAILED]
     names = list(dict.fromkeys(record["dataset"] for record in good))
@@ -39,7 +39,7 @@ def write(folder: Path, found: Sequence[Record]) -> list[Path]:
 
 
 def table(name: str, good: Sequence[Record]) -> Table:
-    """One row a number of added labels."""
+    """Return the table of one dataset, with one row for each number of added labels."""
     amounts = sorted({point["added"] for record in good for point in record["points"]})
     start = good[0]["config"]["start"]
     rows = [(f"+{amount}", *(_cell(good, amount, way) for way in WAYS)) for amount in amounts]
@@ -58,7 +58,7 @@ def _cell(good: Sequence[Record], amount: int, way: str) -> str:
 
 
 def figure(names: Sequence[str], good: Sequence[Record]) -> Figure:
-    """A panel a dataset, a line a way."""
+    """Draw one panel for each dataset and one line for each way to use the labels."""
     drawing = Figure(figsize=(max(5.0, 3.4 * len(names)), 3.6), layout="constrained")
     panels = drawing.subplots(1, len(names), squeeze=False)[0]
     for axes, name in zip(panels, names, strict=True):

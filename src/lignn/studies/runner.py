@@ -1,4 +1,4 @@
-"""The runner: what of a study is still to do, done and recorded."""
+"""The runner of studies: it runs what has no record yet, and records it."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ Report = Callable[[Record], None]
 
 @dataclass(frozen=True)
 class Agenda:
-    """A study's runs against the records that are there.
+    """The runs of a study, by whether they have a record.
 
     Attributes:
-        file: of the records.
+        file: the file of the records.
         todo: runs without a record.
-        done: records of planned runs, failed ones included.
+        done: records of planned runs, also of those that failed.
     """
 
     file: Path
@@ -39,7 +39,7 @@ class Agenda:
 def agenda(
     study: Study, folder: Path, runs: int | None = None, only: Sequence[str] = (), retry: bool = False
 ) -> Agenda:
-    """What is done and what is to do; `retry` counts failed runs as to do."""
+    """Return what is done and what is to do; with `retry`, failed runs are done again."""
     planned = study.plan(runs, only)
     file = records.file_of(folder, study.name)
     there = {record["id"]: record for record in records.read(file)}
@@ -50,10 +50,10 @@ def agenda(
 
 
 def execute(work: Agenda, jobs: int = 1, report: Report = lambda _: None) -> list[Record]:
-    """Do what is to do in `jobs` processes and append a record for each run; the new records.
+    """Run what is to do in `jobs` processes, append a record for each run, and return the new records.
 
-    Every run is a function of its config alone, so neither the order nor the number of processes shows in the results.
-    While it lasts no other process can add to the file.
+    The result of a run depends on its config only, not on the order of runs or the number of processes. Meanwhile no
+    other process can append to the file.
     """
     if not work.todo:
         return []
@@ -64,7 +64,7 @@ def execute(work: Agenda, jobs: int = 1, report: Report = lambda _: None) -> lis
         report(record)
 
     with records.appending(work.file) as there:
-        todo = [run for run in work.todo if there.get(run.config.identity) != OK]  # another process may have been here
+        todo = [run for run in work.todo if there.get(run.config.identity) != OK]  # another process may have run it
         absent = unavailable(run.config.dataset for run in todo)
         for dataset in absent:
             record = _unavailable(todo[0].study, dataset)
@@ -87,11 +87,11 @@ def record_each(
     """Call `function` with every task in `jobs` processes, and append a record of each result or failure to `file`.
 
     Args:
-        file: locked by the caller, see `records.appending`.
-        function: returns the named results of a task.
-        tasks: what to do.
+        file: the file of the records, which the caller has locked, see `records.appending`.
+        function: returns the results of a task by name.
+        tasks: the tasks.
         jobs: number of processes.
-        describe: returns what the record says of a task besides its result.
+        describe: returns what the record says about a task besides its results.
         report: called with each new record.
     """
     common = records.provenance()
@@ -102,8 +102,8 @@ def record_each(
             report(record)
 
 
-def here(dataset: str) -> bool:
-    """Whether a dataset can be had without a download; that its file can be read is for the run to find out."""
+def is_here(dataset: str) -> bool:
+    """Return whether a dataset needs no download; its file is not read."""
     from lignn.datasets import catalogue, places
 
     entry = catalogue.find(dataset)
@@ -111,12 +111,12 @@ def here(dataset: str) -> bool:
 
 
 def unavailable(names: Iterable[str]) -> list[str]:
-    """Those of the datasets that are neither here nor to be downloaded, which is tried."""
+    """Try to download the datasets that are not here, and return those for which this fails."""
     from lignn import datasets
 
     absent = []
     for name in dict.fromkeys(names):
-        if here(name):
+        if is_here(name):
             continue
         try:
             datasets.load(name)
@@ -126,7 +126,7 @@ def unavailable(names: Iterable[str]) -> list[str]:
 
 
 def _perform(run: Run) -> dict[str, Any]:
-    from lignn.studies.run import perform  # in the worker, so that a plan needs no torch
+    from lignn.studies.run import perform  # here, because a plan needs no torch
 
     return perform(run.config)
 
