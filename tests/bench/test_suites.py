@@ -22,9 +22,9 @@ from lignn.bench import (
     report,
     scale,
 )
-from lignn.bench.goals import at_least, at_most
 from lignn.bench.power_law import power_law
 from lignn.bench.sides import Task, task
+from lignn.bench.timing import at_least, at_most
 from lignn.cli import main
 from lignn.errors import ConfigError, InputError
 

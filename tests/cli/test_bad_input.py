@@ -300,7 +300,7 @@ def test_what_is_read_is_not_written_to(place: Path) -> None:
     check(place, ("predict", "model", "--graph", "mine", "-o", "mine/p.csv"), f"mine/p.csv: mine {read}")
     check(place, ("predict", "model", "-o", "mine/nodes.csv"), "is the name of a graph's table")
     check(place, ("tune", "mine", "-o", "mine/best.toml"), f"mine/best.toml: mine {read}")
-    check(place, ("tune", "mine", "-o", "mine/nodes.csv"), "mine/nodes.csv: settings are written as .toml")
+    check(place, ("tune", "mine", "-o", "mine/nodes.csv"), "mine/nodes.csv: the settings are a .toml file")
 
 
 @pytest.mark.parametrize(

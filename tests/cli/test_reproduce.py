@@ -38,7 +38,7 @@ def test_list():
 def test_a_plan_runs_nothing(own, tmp_path):
     text = run("reproduce", own, "--dry-run", "--out", tmp_path / "out", "--runs", "3")
     assert text.splitlines() == [
-        "tiny: 6 runs to do, 0 there; time: unknown (6 runs without a similar record)",
+        "tiny: 6 runs to do, 0 recorded; time: unknown (6 runs without a similar record)",
         "    3 × GCN / chains-10",
         "    3 × LI-GCN (β 0.5) / chains-10",
     ]
@@ -60,10 +60,10 @@ def test_a_plan_leaves_out_absent_data_and_says_what_it_cannot_estimate(own, tmp
     records.append(tmp_path / "other.jsonl", done)
     text = run("reproduce", own, "--dry-run", "--out", tmp_path)
     assert text.splitlines() == [
-        "tiny: 4 runs to do, 0 there; time: at least 2 h 10 min (2 runs without a similar record)",
+        "tiny: 4 runs to do, 0 recorded; time: at least 2 h 10 min (2 runs without a similar record)",
         "    2 × GCN / chains-10",
         "    2 × LI-GCN (β 0.5) / chains-10",
-        "  left out: 4 runs on flickr, which is not here and would have to be downloaded",
+        "  left out: 4 runs on flickr, which has to be downloaded first",
     ]
     (plan,) = json.loads(run("reproduce", own, "--dry-run", "--out", tmp_path, "--json"))
     assert (plan["seconds"], plan["without_estimate"], plan["not_here"]) == (7800.0, 2, {"flickr": 4})
@@ -72,8 +72,8 @@ def test_a_plan_leaves_out_absent_data_and_says_what_it_cannot_estimate(own, tmp
 def test_run_resume_and_report(own, tmp_path):
     out = tmp_path / "out"
     arguments = ("reproduce", own, "--out", out, "--only", "GCN")
-    assert run(*arguments) == f"tiny: 2 new runs, 0 were there; records: {out / 'tiny.jsonl'}\n"
-    assert run(*arguments) == f"tiny: 0 new runs, 2 were there; records: {out / 'tiny.jsonl'}\n"
+    assert run(*arguments) == f"tiny: 2 new runs, 0 recorded before; records: {out / 'tiny.jsonl'}\n"
+    assert run(*arguments) == f"tiny: 0 new runs, 2 recorded before; records: {out / 'tiny.jsonl'}\n"
     files = json.loads(run("report", out, "--json"))
     assert str(out / "report.html") in files
 
@@ -90,13 +90,13 @@ def test_earlier_failures_are_told_again_until_they_are_repeated(own, tmp_path):
         records.append(tmp_path / "tiny.jsonl", tiny.record("GCN", 0, 0.5, id=config.identity) | failed)
     arguments = ("reproduce", own, "--out", tmp_path, "--runs", "1")
     assert run(*arguments, code=1).splitlines() == [
-        f"tiny: 0 new runs, 2 were there (1 of them failed); records: {tmp_path / 'tiny.jsonl'}",
+        f"tiny: 0 new runs, 2 recorded before (1 of them failed); records: {tmp_path / 'tiny.jsonl'}",
         "  failed before: GCN, chameleon, run 0: no luck",
-        "  --retry repeats the runs that failed",
+        "  add --retry to repeat failed runs",
     ]
-    assert run(*arguments, "--dry-run").startswith("tiny: 0 runs to do, 2 there (1 of them failed); time: 0 s")
-    assert "1 new runs, 1 were there;" in run(*arguments, "--retry")
-    assert run(*arguments).startswith("tiny: 0 new runs, 2 were there;")
+    assert run(*arguments, "--dry-run").startswith("tiny: 0 runs to do, 2 recorded (1 of them failed); time: 0 s")
+    assert "1 new runs, 1 recorded before;" in run(*arguments, "--retry")
+    assert run(*arguments).startswith("tiny: 0 new runs, 2 recorded before;")
 
 
 def test_another_process_at_the_same_study_gives_exit_code_2(own, tmp_path):

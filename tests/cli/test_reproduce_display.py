@@ -73,7 +73,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_pipe_gets_the_summary_alone(own, tmp_path):
     told = outcome("reproduce", own, "--out", tmp_path)
     assert (told.code, told.err) == (0, "")
-    assert told.out == f"tiny: 4 new runs, 0 were there; records: {tmp_path / 'tiny.jsonl'}\n"
+    assert told.out == f"tiny: 4 new runs, 0 recorded before; records: {tmp_path / 'tiny.jsonl'}\n"
 
 
 def test_a_terminal_gets_the_display_before_the_summary(own, tmp_path, monkeypatch, capsys):

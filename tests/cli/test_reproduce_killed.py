@@ -38,7 +38,7 @@ def test_after_a_kill_nothing_is_repeated_and_all_lines_are_whole(tmp_path):
     second = start(tmp_path)
     out, err = second.communicate(timeout=120)
     assert (second.returncode, err) == (0, "")
-    assert out == f"tiny: {4 - done} new runs, {done} were there; records: {file}\n"
+    assert out == f"tiny: {4 - done} new runs, {done} recorded before; records: {file}\n"
     content = file.read_bytes()
     assert content.startswith(whole)
     assert content.endswith(b"\n")

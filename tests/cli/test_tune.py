@@ -12,7 +12,7 @@ TINY = ("--jobs", "1", "--runs", "1", "--trials", "3", "--max-epochs", "2")
 def test_the_best_settings_fit(place: Path) -> None:
     out = run("tune", "mine", *TINY, "--hidden", 4, "-o", "best.toml")
     assert out.splitlines()[0].split() == ["validation", "F1-micro", "(%)", "seconds", "a", "run", "settings"]
-    assert "The best of 3 validation scores flatters" in out
+    assert "The best of 3 validation scores is too optimistic" in out
     assert "hidden = 4\n" in (place / "best.toml").read_text()
     run("fit", "mine", "--config", "best.toml", "-o", "new")
 

@@ -43,4 +43,4 @@ def test_mean_and_sample_deviation():
     [(None, "unknown"), (0.0, "0 s"), (0.32, "0.3 s"), (12.3, "12 s"), (200.0, "3 min"), (7500.0, "2 h 5 min")],
 )
 def test_spoken(seconds, text):
-    assert summary.spoken(seconds) == text
+    assert summary.format_duration(seconds) == text

@@ -4,7 +4,7 @@ from multiprocessing import Pipe
 
 import torch
 
-from lignn.errors import LignnError
+from lignn.errors import ConfigError, LignnError
 from lignn.evaluation import workers
 
 
@@ -15,16 +15,21 @@ def task(number: int) -> int:
         raise KeyError("four")
     if number == 5:
         os._exit(7)
+    if number == 8:
+        raise ConfigError("eight is too much")
     return 10 * number + torch.get_num_threads()
 
 
 def test_every_task_has_one_result_whatever_happens_to_the_others():
-    results = dict(workers.each(task, range(8), jobs=2))
+    results = dict(workers.each(task, range(9), jobs=2))
     assert [results[number] for number in (0, 1, 2, 6, 7)] == [1, 11, 21, 61, 71]
     assert results[3] == "three is not allowed"
     assert results[4].startswith("KeyError: 'four' (test_workers.py, line ")
     assert results[5] == "the worker process ended with exit code 7"
-    assert all(isinstance(results[number], workers.Failure) for number in (3, 4, 5))
+    assert all(isinstance(results[number], workers.Failure) for number in (3, 4, 5, 8))
+    assert str(results[3].exception("task 3")) == "task 3: three is not allowed"
+    bad_input = results[8].exception("task 8")
+    assert (type(bad_input), str(bad_input)) == (ConfigError, "eight is too much")
 
 
 def test_no_tasks_need_no_workers():

@@ -127,10 +127,10 @@ def test_data_that_have_arrived_are_run_and_a_damaged_file_fails_with_its_reason
 def test_whether_data_are_here_is_known_without_reading_them(tmp_path, monkeypatch):
     monkeypatch.setattr("lignn.datasets.load", None)
     monkeypatch.setenv("LIGNN_DATA", str(tmp_path))
-    assert runner.here("chains-7")
-    assert not runner.here("cora")
+    assert runner.is_here("chains-7")
+    assert not runner.is_here("cora")
     (tmp_path / "cora.npz").touch()
-    assert runner.here("cora")
+    assert runner.is_here("cora")
     assert runner.unavailable(["cora", "chains-7", "cora"]) == []
     with pytest.raises(DatasetError, match="unknown dataset 'corra'; did you mean 'cora'"):
         runner.unavailable(["corra"])

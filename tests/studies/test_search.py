@@ -1,5 +1,5 @@
 from lignn.studies import study
-from lignn.studies.found import Found
+from lignn.studies.results import Results
 from lignn.studies.views import search
 from tests.studies import tiny
 
@@ -27,7 +27,7 @@ def test_candidates_are_compared_on_the_splits_that_all_have():
 
 
 def test_line_beside_the_papers_choice():
-    said, table = search.view(Found.of("table3", RUNS, None))
+    said, table = search.view(Results.of("table3", RUNS, None))
     assert said == "The validation score chooses what the paper chose in 1 of 1 searches for which it gives a choice."
     assert table.rows == [
         (
@@ -42,7 +42,7 @@ def test_line_beside_the_papers_choice():
             "45.00 ± 7.07",
         )
     ]
-    assert search.view(Found.of("table3", [], None)) == ["not run"]
+    assert search.view(Results.of("table3", [], None)) == ["not run"]
 
 
 def test_a_part_of_the_grid_still_shows_the_papers_choice():
@@ -54,7 +54,7 @@ def test_a_part_of_the_grid_still_shows_the_papers_choice():
         for planned in table3.plan(1, ["LI-GCN/chameleon"])
         if any(settings.items() <= planned.config.method.items() for settings in wanted)
     ]
-    said, table = search.view(Found.of("table3", runs, table3))
+    said, table = search.view(Results.of("table3", runs, table3))
     assert "in 0 of 1 searches" in said
     assert said.endswith("1 of 1 searches have only a part of their grid.")
     # all runs have the same forward_mask, the grid has not

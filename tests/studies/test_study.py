@@ -6,7 +6,7 @@ import torch
 from lignn import datasets
 from lignn.datasets import catalogue
 from lignn.errors import ConfigError, InputError
-from lignn.studies import run, sections, study
+from lignn.studies import report, run, study
 from tests.studies import tiny
 
 ALL = ["ablation", "figure1", "figure2", "figure3", "figure4", "findings", "table2", "table3", "wellposed"]
@@ -19,7 +19,7 @@ def test_names_are_all_there():
 @pytest.mark.parametrize("name", ALL)
 def test_every_run_of_a_shipped_study_can_be_built(name):
     one = study.load(name)
-    assert one.report in sections.VIEWS
+    assert one.report in report.VIEWS
     built = set()
     for planned in one.plan(1):
         config = planned.config

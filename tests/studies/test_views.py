@@ -4,7 +4,7 @@ import pytest
 
 from lignn.evaluation.page import Table
 from lignn.studies import study
-from lignn.studies.found import Found
+from lignn.studies.results import Results
 from lignn.studies.views import accuracy, changes, contraction, curves, lengths, transitions
 from tests.studies import tiny
 
@@ -68,7 +68,7 @@ def test_curves():
         tiny.record("Label Reuse (k 3)", 0, 0.3, dataset="weekday", curve=RISE[:90]),
         tiny.record("GAT (2 heads)", 0, 0.15, dataset="weekday", curve=[0.14, 0.14, 0.15, 0.15]),
     ]
-    blocks = curves.view(Found.of("figure3", runs, None))
+    blocks = curves.view(Results.of("figure3", runs, None))
     assert texts(blocks)[:4] == [
         "Mean of the last 50 epochs: LI-GCN is at the top with 43.80 %, then Label Reuse (k 3) with 39.80 %.",
         "LI-GCN: does not collapse; highest → last 50 epochs: 53.60 → 43.80 %.",
@@ -98,7 +98,7 @@ def test_contraction_and_its_rank_correlation():
     runs = grid("cora", 0, falling, falling[::-1])
     runs += grid("cora", 1, [2 * value for value in falling[:-1]] + [0.0], [None, *falling[:0:-1]])
     runs += grid("cora", 2, falling[:2], falling[:2]) + grid("pubmed", 0, falling[:3], falling[:3])
-    blocks = contraction.view(Found.of("figure2", runs, None))
+    blocks = contraction.view(Results.of("figure2", runs, None))
     forward, pubmed, backward, _ = next(block for block in blocks if isinstance(block, Table)).rows
     # the second run's K̂(0.9) is 0, not measurable: its rank correlation is that of eight values, and it has no pair
     assert forward[:2] == ("cora", "forward")
@@ -127,7 +127,7 @@ def test_contraction_in_several_settings_has_the_grid_that_its_study_plans():
         return tiny.planned("wellposed", row, 0, 0.5, "cora", solves=solves, best_epoch=29)
 
     runs = [early(rate, value) for rate, value in ((0.1, 0.2), (0.3, 0.3), (0.5, 0.5), (0.7, 0.6), (0.9, 0.9))]
-    blocks = contraction.view(Found.of("wellposed", runs, study.load("wellposed")))
+    blocks = contraction.view(Results.of("wellposed", runs, study.load("wellposed")))
     forward, _ = next(block for block in blocks if isinstance(block, Table)).rows
     assert forward[:3] == ("cora, after 30 epochs", "forward", "1")
     assert forward[3:] == ("+1.00", "0.20", "0.90", "+0.70 (1)", "0 of 5", "29 → 29")
@@ -147,7 +147,7 @@ def test_lengths_are_averaged_where_both_have_them():
     runs += chains("IGNN*", 30, 0.9, method="ignn")
     runs += chains("C&S (1)", 10, 0.4, 0.4) + chains("C&S (1)", 20, 0.4, 0.4) + chains("C&S (1)", 40, 0.2)
     runs += chains("LI-GCN", 10, 0.9, 0.9, 0.9) + chains("LI-GCN", 20, 0.7, 0.72) + chains("LI-GCN", 40, 0.8)
-    blocks = lengths.view(Found.of("figure4", runs, None))
+    blocks = lengths.view(Results.of("figure4", runs, None))
     by_length, averages = (block for block in blocks if isinstance(block, Table))
     assert ("SGC (2)", "not run", "90.00 (1)", "10.00 (1)", "not run") in by_length.rows
     found = {first: others for first, *others in averages.rows}
@@ -176,7 +176,7 @@ def test_what_changes_gain_and_cost():
     runs += [timed("Anderson", 2, 0.42, 3.0, 50), timed("Anderson", 3, 0.9, 99.0, 100)]
     old = timed("LaE", 0, 0.4, 1.0, 100)
     del old["processor_seconds"]
-    blocks = changes.view(Found.of("ablation", [*runs, old], None))
+    blocks = changes.view(Results.of("ablation", [*runs, old], None))
     found = cells(blocks)
     assert texts(blocks) == [
         "Differences on chameleon, by their interval: above 0: Anderson (+1.67); below 0: no row; "
@@ -191,7 +191,7 @@ def test_what_changes_gain_and_cost():
 
 def test_a_study_says_which_rows_were_not_run():
     runs = [tiny.planned("findings", "GCN", 0, 0.9, "coauthor_physics")]
-    found = Found.of("findings", runs, study.load("findings"), {"chameleon"})
+    found = Results.of("findings", runs, study.load("findings"), {"chameleon"})
     said = texts(changes.view(found))[0]
     assert said.startswith(
         "Not run: chameleon: all 4 rows (not run: data not available here); coauthor_physics: LI-GCN,"
@@ -204,7 +204,7 @@ def test_published_gains_are_judged_by_the_interval():
 
     records = runs("GCN", 0.40, 0.42, 0.44) + runs("LI-GCN", 0.40, 0.421, 0.439) + runs("L-GCN", 0.43, 0.45, 0.48)
     records += runs("GCN + C&S", 0.5, 0.3, 0.44) + runs("L-GCN (α input)", 0.40, 0.421, 0.439)
-    blocks = accuracy.view(Found.of("table2", records, None))
+    blocks = accuracy.view(Results.of("table2", records, None))
     # of another reading: beside the number of the published row, and in no list
     assert cells(blocks)["L-GCN (α input)"] == ["42.00 ± 1.95 (3)\npaper's L-GCN: 42.46 ± 3.90"]
     gains = next(block for block in blocks if isinstance(block, Table) and block.caption.startswith("Gains")).rows
@@ -226,7 +226,7 @@ def test_classes_have_their_names_where_these_are_short():
         tiny.record("label transitions", 0, 0.0, dataset=dataset, transitions=matrix, class_names=names)
         for dataset, names in {"a": None, "b": ["AI", "Agents"], "c": ["AI", "Reinforcement_Learning"]}.items()
     ]
-    picture, numbered, _ = transitions.view(Found.of("figure1", runs, None))
+    picture, numbered, _ = transitions.view(Results.of("figure1", runs, None))
     assert numbered == "Classes of c: 0 AI, 1 Reinforcement_Learning."
     ticks = [[tick.get_text() for tick in axes.get_yticklabels()] for axes in picture.figure.axes[:3]]
     assert ticks == [["0", "1"], ["AI", "Agents"], ["0", "1"]]

@@ -1,4 +1,7 @@
-"""Benchmarks: one module a suite, with `run(quick) -> records`; all measure side by side with `timing`."""
+"""Benchmarks: lignn side by side with what one would use instead.
+
+A suite is a module with a function `run(quick)` that returns or yields records, see `timing`.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +23,17 @@ SUITES = {
     "attention": "one layer of graph attention, forward and backward",
     "limits": "achieved memory bandwidth, and where an epoch's time goes",
 }
-"""All suites, each with what it measures."""
+"""What each suite measures, by its name."""
 
 
 def run(suite: str | None = None, quick: bool = False, file: Path | None = None) -> list[Record]:
-    """Measure a suite, or all, and print the ratios; with a file, write the records to it and draw them beside it."""
+    """Measure one suite, or all of them, and print the ratios.
+
+    Args:
+        suite: name of the suite; None measures all.
+        quick: measure small synthetic problems with few repetitions.
+        file: where to write the records; a picture of each suite is written into the same folder.
+    """
     from rich.console import Console
 
     from lignn.bench import pictures, report
@@ -33,12 +42,12 @@ def run(suite: str | None = None, quick: bool = False, file: Path | None = None)
         raise ConfigError(f"unknown benchmark suite {suite!r}: {did_you_mean(suite, SUITES)}")
     if file is not None and not file.absolute().parent.is_dir():
         raise InputError(f"{file}: there is no folder {file.parent}; create it first")
-    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # or torch's profiler reports its start and end
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # Otherwise torch's profiler prints when it starts and stops.
     console = Console()
     records: list[Record] = []
     for name in SUITES if suite is None else [suite]:
         measured = import_module(f"lignn.bench.{name}").run(quick)
-        # Small problems say nothing of goals that were set for large ones.
+        # Goals are set for large problems, so small ones do not show whether they are reached.
         new = [{"suite": name, "quick": quick} | record for record in measured if not (quick and "goal" in record)]
         console.print(f"[bold]{name}[/bold]: {SUITES[name]}", *report.tables(new), sep="\n")
         records += new

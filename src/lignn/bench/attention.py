@@ -1,4 +1,4 @@
-"""One layer of graph attention, forward and backward, beside PyG's."""
+"""One layer of graph attention, forward and backward, against that of PyG."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WIDTH, CHANNELS = 64, 8
 
 
 def run(quick: bool) -> Iterator[Record]:
-    """One, eight and thirty-two heads on Photo."""
+    """Time 1, 8 and 32 heads on Photo."""
     graph = task(10_000 if quick else "amazon_photo").graph
     adj = Adjacency.normalized(graph, "none")
     for heads in (1, 8) if quick else (1, 8, 32):
@@ -25,7 +25,7 @@ def run(quick: bool) -> Iterator[Record]:
 
 
 def layers(adj: Adjacency, heads: int) -> dict[str, Side]:
-    """Both layers with the same weights and input: `Σ out²` and its gradient in weights and input."""
+    """Return both layers, with the same weights and input, as functions that compute the gradient of `Σ out²`."""
     from torch_geometric.nn import GATConv as PyGGATConv
 
     generator = torch.Generator().manual_seed(0)

@@ -1,6 +1,6 @@
-"""What the paper compares with, against PyG: LPA, C&S, GCN and GAT training; IGNN against plain PyTorch.
+"""Methods that the paper compares with: LPA, C&S, GCN and GAT against PyG, and IGNN against plain PyTorch.
 
-Both sides are given normalised edges, and both a problem that is prepared: only the method itself is timed.
+Only the method is timed: both sides are given normalised edges and a problem that is already prepared.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from lignn.backbones import GAT, GCN
-from lignn.bench.goals import at_least
 from lignn.bench.plain_ignn import PlainIGNN
 from lignn.bench.sides import HIDDEN, LEARNING_RATE, Task, dense_inputs, task
-from lignn.bench.timing import Record, Side, compare
+from lignn.bench.timing import Record, Side, at_least, compare
 from lignn.equilibrium.solvers import Picard
 from lignn.methods import IGNN, LPA, Method, Network, Problem
 from lignn.methods.correct_and_smooth import correct, iterate, smooth
@@ -30,7 +29,7 @@ PLAIN = "torch.sparse"
 
 
 def run(quick: bool) -> Iterator[Record]:
-    """Propagation on Physics, training on Photo."""
+    """Time propagation on Physics, and training on Photo."""
     rounds = 2 if quick else 9
     physics, photo = (task(10_000), task(10_000)) if quick else (task("coauthor_physics"), task("amazon_photo"))
     for name, contest in {"LPA, 50 steps": label_propagation, "C&S, 50 steps": correct_and_smooth}.items():
@@ -47,7 +46,7 @@ def run(quick: bool) -> Iterator[Record]:
 
 
 def _last(states: Iterator[Tensor]) -> Tensor:
-    """The last of some states, of which no other is kept."""
+    """Return the last state without keeping the others."""
     return deque(states, maxlen=1).pop()
 
 
@@ -56,7 +55,10 @@ def _ratio(records: list[Record], side: str) -> float:
 
 
 def label_propagation(problem: Task) -> dict[str, Side]:
-    """50 steps of LPA; PyG's adds the initial labels to every step, which costs about what resetting them does."""
+    """Return 50 steps of LPA.
+
+    PyG adds the initial labels in every step, which costs about as much as resetting them.
+    """
     from torch_geometric import nn as pyg
 
     ours, mine = LPA(LAMBDA, Picard(tol=0, max_steps=STEPS)), Problem.of(problem.graph, problem.split.train)
@@ -71,7 +73,7 @@ def label_propagation(problem: Task) -> dict[str, Side]:
 
 
 def correct_and_smooth(problem: Task) -> dict[str, Side]:
-    """50 steps of Correct and 50 of Smooth on a given prediction, known rows reset before every step."""
+    """Return 50 steps of Correct and 50 of Smooth on a given prediction; each step resets the known rows first."""
     from torch_geometric import nn as pyg
 
     mine, known = Problem.of(problem.graph, problem.split.train), problem.split.train
@@ -93,7 +95,7 @@ def correct_and_smooth(problem: Task) -> dict[str, Side]:
 
 
 def gcn_training(problem: Task) -> dict[str, Side]:
-    """One update of a GCN on features alone; PyG's normalises once."""
+    """Return one update of a GCN on the features alone; the edges are normalised once."""
     from torch_geometric import nn as pyg
 
     graph = problem.graph
@@ -111,7 +113,7 @@ def gcn_training(problem: Task) -> dict[str, Side]:
 
 
 def gat_training(problem: Task) -> dict[str, Side]:
-    """One update of a GAT on features alone; PyG's takes no `torch.sparse` adjacency here."""
+    """Return one update of a GAT on the features alone; PyG's GAT takes no `torch.sparse` adjacency here."""
     from torch_geometric import nn as pyg
 
     graph = problem.graph
@@ -126,7 +128,7 @@ def gat_training(problem: Task) -> dict[str, Side]:
 
 
 def ignn_training(problem: Task) -> dict[str, Side]:
-    """One update of IGNN*, both from the same weights."""
+    """Return one update of IGNN*; both sides have the same weights."""
     graph = problem.graph
     mine = Problem.of(graph, problem.split.train)
     x = dense_inputs(graph)[:, graph.num_classes :].contiguous()
@@ -138,7 +140,7 @@ def ignn_training(problem: Task) -> dict[str, Side]:
 
 
 def _update(method: Method, problem: Problem) -> Side:
-    """One update of the weights by lignn."""
+    """Return a function that updates the weights with lignn."""
     optimizer = torch.optim.Adam(method.parameters(), lr=LEARNING_RATE)
     generator = torch.Generator().manual_seed(0)
 
@@ -151,7 +153,7 @@ def _update(method: Method, problem: Problem) -> Side:
 
 
 def _pyg_update(module: nn.Module, logits: Callable[[], Tensor], problem: Task) -> Side:
-    """One update of the weights in plain PyTorch."""
+    """Return a function that updates the weights in plain PyTorch."""
     optimizer = torch.optim.Adam(module.parameters(), lr=LEARNING_RATE)
     assert problem.graph.y is not None
     known, truth = problem.split.train, problem.graph.y[problem.split.train]

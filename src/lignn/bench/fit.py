@@ -1,4 +1,4 @@
-"""Time to the end of training at the paper's settings, and the score reached."""
+"""LI-GCN trained to the end at the paper's settings: time and test score."""
 
 from __future__ import annotations
 
@@ -8,32 +8,31 @@ from time import perf_counter
 from typing import Any
 
 from lignn.bench import textbook
-from lignn.bench.goals import at_least
 from lignn.bench.sides import LEARNING_RATE, MASK_RATE, Lignn, Task, Textbook, backbone, task
-from lignn.bench.timing import Record, Timing, versions
+from lignn.bench.timing import Record, Timing, at_least, record
 from lignn.methods import LIGNN
 from lignn.training import Settings, train
 
 TO_REACH = {"chameleon": 15, "amazon_photo": 15}
 PAPER = Settings(lr=LEARNING_RATE, max_epochs=1000, patience=100)
-"""Adam, and when to stop."""
+"""Training settings of the paper."""
 STEPS = 10
-"""Budget of a solve."""
+"""Maximum number of steps of a solve."""
 SPLITS = 2
-"""More would take the textbook hours on Photo."""
+"""With more splits, the textbook version would take hours on Photo."""
 
 Fit = Callable[[Task, int, Settings], dict[str, Any]]
 
 
 def run(quick: bool) -> Iterator[Record]:
-    """Splits 0 and 1 of the paper, seed = split; all sides take their turn on a split before the next one."""
+    """Train on the first splits of the paper; the seed is the number of the split."""
     settings = Settings(lr=LEARNING_RATE, max_epochs=5, patience=5) if quick else PAPER
     sources: list[str | int] = [10_000] if quick else list(TO_REACH)
     for source in sources:
         outcomes: dict[str, list[dict[str, Any]]] = {name: [] for name in SIDES}
         for number in range(SPLITS):
             problem = task(source, number)
-            Lignn(problem).epoch()  # compiles its kernels, once a machine
+            Lignn(problem).epoch()  # compiles the kernels
             for name, side in SIDES.items():
                 outcomes[name].append(side(problem, number, settings))
         records = _records(problem.graph.name, outcomes, settings)
@@ -42,7 +41,7 @@ def run(quick: bool) -> Iterator[Record]:
 
 
 def fit_lignn(problem: Task, seed: int, settings: Settings, warm_start: bool = True) -> dict[str, Any]:
-    """LI-GCN by lignn; each solve starts from the last epoch's state."""
+    """Train LI-GCN with lignn; by default each solve starts from the state of the last epoch."""
     start = perf_counter()
     side = Lignn(problem, STEPS, seed)
     side.method = LIGNN.configured(backbone(problem.graph, seed), MASK_RATE, max_steps=STEPS, warm_start=warm_start)
@@ -51,12 +50,12 @@ def fit_lignn(problem: Task, seed: int, settings: Settings, warm_start: bool = T
 
 
 def fit_as_published(problem: Task, seed: int, settings: Settings) -> dict[str, Any]:
-    """LI-GCN by lignn, every solve from zero as in Algorithm 1."""
+    """Train LI-GCN with lignn; each solve starts from zero, as in Algorithm 1."""
     return fit_lignn(problem, seed, settings, warm_start=False)
 
 
 def fit_textbook(problem: Task, seed: int, settings: Settings) -> dict[str, Any]:
-    """LI-GCN by PyG, with the same tolerances and rule of stopping."""
+    """Train LI-GCN with PyG, with the same tolerances and the same early stopping."""
     start = perf_counter()
     c = problem.graph.num_classes
     forward = textbook.Budget(STEPS, 1e-4 / c)
@@ -77,19 +76,17 @@ SIDES: dict[str, Fit] = {"lignn": fit_lignn, "lignn, cold starts": fit_as_publis
 def _records(case: str, outcomes: dict[str, list[dict[str, Any]]], settings: Settings) -> list[Record]:
     timings = {name: Timing(tuple(each["seconds"] for each in found)) for name, found in outcomes.items()}
     reference = timings["lignn"]
+    config = {"steps": STEPS, "mask_rate": MASK_RATE, "epochs": settings.max_epochs, "lr": settings.lr}
     return [
-        {
-            "case": case,
-            "side": name,
-            "median": timings[name].median,
-            "spread": timings[name].spread,
-            "ratio": timings[name].ratio(reference),
-            "epochs": mean(each["epochs"] for each in found),
-            "score": mean(each["score"] for each in found),
-            "runs": found,
-            "config": {"steps": STEPS, "mask_rate": MASK_RATE, "epochs": settings.max_epochs, "lr": settings.lr},
-            "versions": versions(),
-        }
+        record(
+            case,
+            name,
+            config,
+            **timings[name].figures(reference),
+            epochs=mean(each["epochs"] for each in found),
+            score=mean(each["score"] for each in found),
+            runs=found,
+        )
         for name, found in outcomes.items()
     ]
 

@@ -7,23 +7,22 @@ from time import perf_counter
 
 import numpy as np
 
-from lignn.bench.goals import at_least
 from lignn.bench.sides import Task, task
-from lignn.bench.timing import Record, Side, interleaved, versions
+from lignn.bench.timing import Record, Side, at_least, interleaved, record
 from lignn.classifier import NodeClassifier
 from lignn.labels import KnownLabels
 from lignn.methods import Prediction, Problem
 
 UPDATES = 200
 FEW_EPOCHS = 20
-"""Of training on the two large graphs, whose time is then a lower bound of what training again takes."""
+"""Epochs on the two large graphs, so that the time of training again is a lower bound there."""
 COLD_TO_REACH, TRAINING_TO_REACH = 3, 100
 MUST_REACH = "amazon_photo"
 
 
 def run(quick: bool) -> Iterator[Record]:
-    """Labels of held-out nodes become known one by one; both sides keep what depends on features alone."""
-    epochs: dict[str | int, int | None]  # None: to the end
+    """Add the labels of held-out nodes one by one; both sides keep what depends on the features alone."""
+    epochs: dict[str | int, int | None]  # None: until training stops early
     epochs = {"cora": None, MUST_REACH: None, "coauthor_physics": FEW_EPOCHS, 10**6: FEW_EPOCHS}
     for source, most in ({10_000: 3} if quick else epochs).items():
         problem = task(source)
@@ -42,27 +41,21 @@ def run(quick: bool) -> Iterator[Record]:
 
 
 def _records(problem: Task, classifier: NodeClassifier, updates: int) -> list[Record]:
-    classifier.diagnose()  # decides once for these weights whether a warm start is safe
+    classifier.diagnose()  # decides, once for these weights, whether warm starts are safe
     sides = {"update_labels": _warm(problem, classifier, updates), "cold solve": _cold(problem, classifier, updates)}
     timings = interleaved(sides, updates)
     reference = timings["update_labels"]
-    return [
-        {
-            "case": problem.graph.name,
-            "side": name,
-            "median": timing.median,
-            "spread": timing.spread,
-            "p99": float(np.quantile(timing.seconds, 0.99)),
-            "ratio": timing.median / reference.median,
-            "config": {"preset": "practical", "updates": updates, "epochs": classifier.n_iter_},
-            "versions": versions(),
-        }
-        for name, timing in timings.items()
-    ]
+    config = {"preset": "practical", "updates": updates, "epochs": classifier.n_iter_}
+    found = []
+    for name, timing in timings.items():
+        figures = timing.figures(reference) | {"ratio": timing.median / reference.median}
+        figures["p99"] = float(np.quantile(timing.seconds, 0.99))
+        found.append(record(problem.graph.name, name, config, **figures))
+    return found
 
 
 def _arrivals(problem: Task, count: int) -> list[int]:
-    """The nodes whose labels arrive, one more than `count` for the call that is not timed."""
+    """Return the nodes whose labels arrive: `count`, and one more for the call that is not timed."""
     nodes = problem.split.test.nonzero().flatten().numpy()
     return np.random.default_rng(0).permutation(nodes)[: count + 1].tolist()
 
@@ -75,7 +68,7 @@ def _warm(problem: Task, classifier: NodeClassifier, count: int) -> Side:
 
 
 def _cold(problem: Task, classifier: NodeClassifier, count: int) -> Side:
-    """The same labels, each solve from zero."""
+    """Return a side that adds the same labels and starts each solve from zero."""
     graph = problem.graph
     bound = classifier.method_.on(Problem.of(graph, problem.split.train))
     bound.solve()  # looks at the features, once

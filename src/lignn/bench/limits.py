@@ -1,4 +1,4 @@
-"""How near the sparse products are to what memory can deliver, and what else an epoch spends its time on."""
+"""Memory bandwidth of the sparse products beside that of a copy, and the parts of an epoch's time."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from time import perf_counter
 import torch
 
 from lignn.bench.sides import HIDDEN, Lignn, Task, task
-from lignn.bench.timing import Record, Timing, interleaved, versions
+from lignn.bench.timing import Record, Timing, interleaved, record
 from lignn.propagation import Adjacency
 
 COPIED = 2**28
-"""Bytes of the copy, far more than any cache holds."""
+"""Bytes of the copy, far more than fit into any cache."""
 PARTS = {
     "sparse products": ("lignn::spmm",),
     "dense products": ("aten::mm", "aten::addmm"),
@@ -20,10 +20,11 @@ PARTS = {
     "norms of changes": ("aten::linalg_vector_norm", "aten::sub"),
     "clamping": ("aten::index_copy", "aten::index_copy_", "aten::index_fill_"),
 }
+"""Operators of each part of an epoch."""
 
 
 def run(quick: bool) -> Iterator[Record]:
-    """A copy as STREAM has it, products at the widths of labels and hidden layer, and the parts of an epoch."""
+    """Time a copy as in the STREAM benchmark, products with labels and hidden states, and the parts of an epoch."""
     rounds = 3 if quick else 15
     limit = _copy(rounds, COPIED // 64 if quick else COPIED)
     yield limit
@@ -36,23 +37,27 @@ def run(quick: bool) -> Iterator[Record]:
 
 
 def _copy(rounds: int, size: int) -> Record:
-    """Bytes read and bytes written both count."""
+    """Time the copy of an array; bytes read and bytes written both count."""
     source = torch.ones(size // 4)
     target = torch.empty_like(source)
     timing = interleaved({"copy": lambda: target.copy_(source)}, rounds)["copy"]
-    return _record("copy of a large array", "torch", timing, {"bytes": size}) | _speeds(2 * size, 2 * size, timing)
+    figures = timing.figures(timing) | _speeds(2 * size, 2 * size, timing)
+    return record("copy of a large array", "torch", {"bytes": size}, **figures)
 
 
 def _product(problem: Task, width: int, rounds: int, limit: float) -> Record:
-    """`Ã X`: what must move once (all arrays), and what does if every gathered row comes from memory."""
+    """Time `Ã X`, and count the bytes it moves in two ways.
+
+    Every array is moved once at least; `gathered` assumes that each gathered row comes from memory, not from a cache.
+    """
     adj = Adjacency.normalized(problem.graph)
     n = adj.shape[0]
     x = torch.randn(n, width, generator=torch.Generator().manual_seed(0))
     timing = interleaved({"product": lambda: adj @ x}, 5 * rounds)["product"]
     matrix = adj.nnz * 8 + n * 4
-    record = _record(f"product, {width} columns, {problem.graph.name}", "lignn", timing, {"entries": adj.nnz})
-    speeds = _speeds(matrix + 2 * x.nbytes, matrix + x.nbytes + adj.nnz * width * 4, timing)
-    return record | speeds | {"share": speeds["gigabytes_per_second"] / limit}
+    figures = timing.figures(timing) | _speeds(matrix + 2 * x.nbytes, matrix + x.nbytes + adj.nnz * width * 4, timing)
+    figures["share"] = figures["gigabytes_per_second"] / limit
+    return record(f"product, {width} columns, {problem.graph.name}", "lignn", {"entries": adj.nnz}, **figures)
 
 
 def _speeds(once: int, gathered: int, timing: Timing) -> Record:
@@ -60,7 +65,7 @@ def _speeds(once: int, gathered: int, timing: Timing) -> Record:
 
 
 def _parts(problem: Task, epochs: int) -> Iterator[Record]:
-    """Shares of the operators in epochs under the profiler; the rest is Python, dispatch and the profiler itself."""
+    """Yield the shares of the operators in profiled epochs; the rest is Python, dispatch and the profiler itself."""
     from torch.profiler import ProfilerActivity, profile
 
     side = Lignn(problem)
@@ -78,9 +83,5 @@ def _parts(problem: Task, epochs: int) -> Iterator[Record]:
     parts["the rest"] = whole - sum(parts.values())
     for part, seconds in parts.items():
         timing = Timing((seconds / epochs,) * 2)
-        yield _record(f"epoch, {part}, {problem.graph.name}", "lignn", timing, {}) | {"share": seconds / whole}
-
-
-def _record(case: str, side: str, timing: Timing, config: Record) -> Record:
-    figures = {"median": timing.median, "spread": timing.spread, "ratio": 1.0}
-    return {"case": case, "side": side, **figures, "config": config, "versions": versions()}
+        figures = timing.figures(timing) | {"share": seconds / whole}
+        yield record(f"epoch, {part}, {problem.graph.name}", "lignn", {}, **figures)

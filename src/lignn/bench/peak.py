@@ -1,29 +1,26 @@
-"""Peak memory, in two ways: what a process held, and what its tensors held."""
+"""Peak memory of a process, and of tensors."""
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
-from lignn.errors import LignnError
+from lignn.evaluation import workers
 
 MIB = 2**20
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What some work gave, and the peak of resident memory above what was there before it.
+    """The result of some work, and its peak memory.
 
     Attributes:
-        value: its result.
-        peak_mib: None where the system does not tell (only Linux does).
+        value: what the work returned.
+        peak_mib: peak of the resident memory minus that before the work, in MiB; None on other systems than Linux.
     """
 
     value: Any
@@ -31,28 +28,34 @@ class Measured:
 
 
 def in_fresh_process(prepare: Callable[..., Any], work: Callable[[Any], Any], *arguments: Any) -> Measured:
-    """`work(prepare(*arguments))` in a process of its own with as many threads; only the peak of `work` counts.
+    """Call `work(prepare(*arguments))` in a new process with as many threads, and measure the peak of `work` alone.
 
-    Resident memory holds everything, also what no allocator of torch sees, but a process never gives all of it back:
-    two sides can be compared only if each begins anew.
+    Resident memory includes what torch's allocators do not see, but a process never returns all of it to the system.
+    Each side therefore needs a new process.
     """
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=spawn) as pool:
-        try:
-            return pool.submit(_measure, torch.get_num_threads(), prepare, work, arguments).result()
-        except BrokenProcessPool as error:
-            raise LignnError(f"the process that measured {arguments} died, most likely for want of memory") from error
+    task = _Task(prepare, work, arguments, torch.get_num_threads())
+    ((_, measured),) = workers.each(_measure, [task], jobs=1)
+    if isinstance(measured, workers.Failure):
+        raise measured.exception(f"measuring {arguments}")
+    return measured
 
 
-def _measure(threads: int, prepare: Callable[..., Any], work: Callable[[Any], Any], arguments: Any) -> Measured:
-    torch.set_num_threads(threads)
-    given = prepare(*arguments)
+class _Task(NamedTuple):
+    prepare: Callable[..., Any]
+    work: Callable[[Any], Any]
+    arguments: tuple[Any, ...]
+    threads: int
+
+
+def _measure(task: _Task) -> Measured:
+    torch.set_num_threads(task.threads)
+    prepared = task.prepare(*task.arguments)
     status = Path("/proc/self/status")
     if not status.exists():
-        return Measured(work(given), None)
-    Path("/proc/self/clear_refs").write_text("5")  # sets the high-water mark to what is resident now
+        return Measured(task.work(prepared), None)
+    Path("/proc/self/clear_refs").write_text("5")  # Resets the peak to what is resident now.
     before = _kibibytes(status, "VmRSS")
-    value = work(given)
+    value = task.work(prepared)
     return Measured(value, (_kibibytes(status, "VmHWM") - before) / 1024)
 
 
@@ -61,7 +64,7 @@ def _kibibytes(status: Path, field: str) -> int:
 
 
 def of_tensors(work: Callable[[], object]) -> int:
-    """Most bytes of tensors alive at once during `work` that it has allocated, from the profiler's events."""
+    """Return the largest number of bytes that tensors allocated by `work` hold at once, from the profiler's events."""
     from torch.profiler import ProfilerActivity, profile
 
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:

@@ -1,4 +1,4 @@
-"""Records as pictures: bars of times side by side, or curves over size."""
+"""Pictures of records: bars of times, or curves of time and memory against size."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 from lignn.atomic import whole_file
 from lignn.bench.report import duration
 from lignn.bench.timing import Record
+from lignn.evaluation.drawing import BLUE, GREEN, MARKS, ORANGE, PURPLE, VERMILION, rendered
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00")
-"""Okabe and Ito's, which are told apart without colour vision; a side keeps its place among them."""
-_MARKERS = "os^Dv"
+_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, VERMILION)
+"""Colours of the sides, in order of appearance."""
 
 
 def draw(records: Sequence[Record], title: str) -> Figure:
-    """Curves where the records vary a size (`edges` or `steps`), else bars."""
+    """Draw curves if all records have a size (`edges` or `steps`), else bars."""
     measured = [record for record in records if "case" in record]
     for size in ("edges", "steps"):
         if all(size in record for record in measured):
@@ -28,11 +28,9 @@ def draw(records: Sequence[Record], title: str) -> Figure:
 
 
 def write(records: Sequence[Record], title: str, file: Path) -> None:
-    """As SVG, the same bytes for the same records."""
-    import matplotlib
-
-    with whole_file(file) as temporary, matplotlib.rc_context({"svg.hashsalt": "lignn"}):
-        draw(records, title).savefig(temporary, format="svg", metadata={"Date": None})
+    """Write the picture as SVG."""
+    with whole_file(file) as temporary:
+        temporary.write_bytes(rendered(draw(records, title), "svg"))
 
 
 def _sides(records: Sequence[Record]) -> dict[str, int]:
@@ -40,7 +38,7 @@ def _sides(records: Sequence[Record]) -> dict[str, int]:
 
 
 def _bars(records: Sequence[Record], title: str) -> Figure:
-    """Times of every case on a logarithmic scale; how many times longer than the first side beside each bar."""
+    """Draw the times of every case on a logarithmic scale, with the ratio to the first side beside each bar."""
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
@@ -69,7 +67,7 @@ def _bars(records: Sequence[Record], title: str) -> Figure:
 
 
 def _curves(records: Sequence[Record], size: str, title: str) -> Figure:
-    """Time and memory, each if recorded, against size, both axes logarithmic."""
+    """Draw time and memory, if recorded, against size; both axes are logarithmic."""
     from matplotlib.figure import Figure
 
     names = {"median": "seconds an epoch", "peak_mib": "peak memory, MiB"}
@@ -79,7 +77,7 @@ def _curves(records: Sequence[Record], size: str, title: str) -> Figure:
     for axes, key in zip(figure.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
         for side, place in _sides(records).items():
             points = [(record[size], record[key]) for record in records if record["side"] == side and record.get(key)]
-            axes.plot(*zip(*points, strict=True), color=_COLOURS[place], marker=_MARKERS[place], label=side)
+            axes.plot(*zip(*points, strict=True), color=_COLOURS[place], marker=MARKS[place], label=side)
         axes.set(xscale="log", yscale="log", xlabel=size, ylabel=names[key])
         if key == "peak_mib" and size == "steps":
             axes.set(yscale="linear", ylim=(0, None))

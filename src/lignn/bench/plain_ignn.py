@@ -1,7 +1,7 @@
-"""IGNN* in plain PyTorch, as its equations are written down: what `lignn.methods.IGNN` is compared with.
+"""IGNN* in plain PyTorch, written as its equations; `lignn.methods.IGNN` is compared with it.
 
-`torch.sparse` CSR for Ã, dense features, `Ã X` formed once; both solves are Python loops that stop at the same
-tolerance; the adjoint multiplies by the derivative of ReLU, by Ãᵀ and by Wᵀ.
+Ã is a `torch.sparse` CSR tensor, the features are dense, and `Ã X` is computed once. Both solves are Python loops that
+stop at the same tolerance. A step of the adjoint multiplies by the derivative of ReLU, by Ãᵀ and by Wᵀ.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from torch.nn import functional
 
 
 class Equilibrium(torch.autograd.Function):
-    """`Z = ReLU(Ã Z W + B)` by iteration, differentiated implicitly; Ã is symmetric."""
+    """Fixed point of `Z = ReLU(Ã Z W + B)` with its implicit gradient; Ã is symmetric."""
 
     @staticmethod
     def forward(ctx: Any, adj: Tensor, weight: Tensor, offset: Tensor, tol: float, steps: int) -> Tensor:
@@ -50,9 +50,9 @@ class PlainIGNN(nn.Module):
         x: features, dense.
         num_classes: c.
         hidden: width of Z.
-        radius: what every column's absolute sum is at most, κ/ρ(Ã).
-        tol: largest change of an entry at which a solve stops.
-        steps: most steps of a solve.
+        radius: bound κ/ρ(Ã) of the absolute sum of each column of W.
+        tol: a solve stops when no entry changes by more than this.
+        steps: maximum number of steps of a solve.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class PlainIGNN(nn.Module):
         self.output = nn.Linear(hidden, num_classes, bias=False)
 
     def forward(self) -> Tensor:
-        """Logits, W projected first."""
+        """Project W and return the logits."""
         with torch.no_grad():
             self.weight.copy_(_project(self.weight, self.radius))
         z = Equilibrium.apply(self.adj, self.weight, self.propagated @ self.omega, self.tol, self.steps)
@@ -81,7 +81,7 @@ class PlainIGNN(nn.Module):
 
 
 def _project(weight: Tensor, radius: float) -> Tensor:
-    """Each column onto the l1 ball."""
+    """Project each column onto the l1 ball."""
     size = weight.abs()
     ordered = size.sort(0, descending=True).values
     count = torch.arange(1, len(weight) + 1, dtype=weight.dtype)[:, None]

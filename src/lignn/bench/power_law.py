@@ -1,18 +1,18 @@
-"""Synthetic learning problems of any size on graphs whose degrees follow a power law."""
+"""Synthetic graphs of any size whose degrees follow a power law."""
 
 from __future__ import annotations
 
 import numpy as np
+import torch
 
-from lignn.bench.propagation import power_law_graph
 from lignn.graph import Graph, Split
 
 
 def power_law(edges: int, num_classes: int = 10, num_features: int = 100, seed: int = 0) -> Graph:
-    """About `edges` undirected edges over a tenth as many nodes, with features, labels and a split.
+    """Return a learning problem with about `edges` undirected edges and a tenth as many nodes.
 
-    Labels have nothing to do with edges; features are noise around a direction of the class. The split has a hundredth
-    of the nodes, at least two a class, for training, and as many for validation and for testing.
+    The edges do not depend on the labels. The features are Gaussian noise, plus 1 in the column of the class. A
+    hundredth of the nodes, but at least two a class, are for training, as many for validation, as many for testing.
     """
     n = max(edges // 10, 10 * num_classes)
     y = np.arange(n) % num_classes
@@ -22,3 +22,12 @@ def power_law(edges: int, num_classes: int = 10, num_features: int = 100, seed: 
     split = Split.from_indices(n, *np.split(np.arange(3 * part), 3))
     graph = power_law_graph(n, 2 * edges + n, seed=seed)
     return Graph(graph.edge_index, x=x, y=y, num_nodes=n, splits=[split], name=f"power law, {edges:.0e} edges")
+
+
+def power_law_graph(nodes: int, entries: int, exponent: float = 2.5, seed: int = 0) -> Graph:
+    """Return an undirected graph with nodes in random order and about `entries` non-zeros in A + I."""
+    generator = np.random.default_rng(seed)
+    weight = (np.arange(nodes) + 10.0) ** (-1 / (exponent - 1))
+    ends = generator.choice(nodes, size=(2, (entries - nodes) // 2), p=weight / weight.sum())
+    edges = torch.from_numpy(generator.permutation(nodes)[ends])
+    return Graph(edges, num_nodes=nodes).without_self_loops().to_undirected()

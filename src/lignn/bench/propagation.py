@@ -1,4 +1,4 @@
-"""`lignn bench propagation`: products with Ã and with sparse features, and building Ã, side by side with others."""
+"""Products with Ã and with sparse features, and the construction of Ã, against `torch.sparse`, PyG and SciPy."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from lignn.bench.power_law import power_law_graph
 from lignn.bench.timing import Record, Side, compare
 from lignn.graph import Graph
 from lignn.propagation import Adjacency, SparseMatrix
@@ -17,7 +18,7 @@ Product = Callable[[Tensor], Tensor]
 
 
 def run(quick: bool = False) -> list[Record]:
-    """All cases; `ratio` above 1 means that lignn is faster. `quick`: a tenth of the size and fewer rounds."""
+    """Measure all cases; with `quick`, on a tenth of the size and in fewer rounds."""
     scale, rounds = (10, 5) if quick else (1, 15)
     nodes, entries = 170_000 // scale, 2_400_000 // scale
     graph = power_law_graph(nodes, entries)
@@ -28,15 +29,6 @@ def run(quick: bool = False) -> list[Record]:
     for columns in (1, 5, 64):
         records += _propagation(small, columns, 20 * rounds)
     return records + _features(34_493 // scale, 8_415 // scale, 0.004, 64, rounds) + _building(graph, rounds)
-
-
-def power_law_graph(nodes: int, entries: int, exponent: float = 2.5, seed: int = 0) -> Graph:
-    """Undirected graph in random node order with power-law degrees and about `entries` non-zeros in A + I."""
-    generator = np.random.default_rng(seed)
-    weight = (np.arange(nodes) + 10.0) ** (-1 / (exponent - 1))
-    ends = generator.choice(nodes, size=(2, (entries - nodes) // 2), p=weight / weight.sum())
-    edges = torch.from_numpy(generator.permutation(nodes)[ends])
-    return Graph(edges, num_nodes=nodes).without_self_loops().to_undirected()
 
 
 def _propagation(graph: Graph, columns: int, rounds: int) -> list[Record]:
@@ -51,7 +43,7 @@ def _propagation(graph: Graph, columns: int, rounds: int) -> list[Record]:
 
 
 def _features(rows: int, width: int, density: float, columns: int, rounds: int) -> list[Record]:
-    """Bag-of-words features times a weight matrix, as in the first layer of a network (Coauthor Physics)."""
+    """Multiply bag-of-words features by weights, as in the first layer of a network; the size is that of Physics."""
     generator = np.random.default_rng(0)
     x = SparseMatrix.from_scipy(sp.random_array((rows, width), density=density, rng=generator), torch.float32)
     sides: dict[str, Product] = {"lignn": x.__matmul__, "torch.sparse": x.torch_sparse.__matmul__}
@@ -60,7 +52,7 @@ def _features(rows: int, width: int, density: float, columns: int, rounds: int) 
 
 
 def _building(graph: Graph, rounds: int) -> list[Record]:
-    """Ã from an edge list; SciPy's way: coordinates to CSR, then the diagonal matrices of the degrees."""
+    """Build Ã from an edge list; in SciPy by conversion from COO to CSR and products with diagonal matrices."""
     source, target = graph.edge_index.numpy()
     loops = np.arange(graph.num_nodes)
     coordinates = np.concatenate([target, loops]), np.concatenate([source, loops])
@@ -78,7 +70,7 @@ def _building(graph: Graph, rounds: int) -> list[Record]:
 def _forward_and_backward(
     case: str, products: dict[str, Product], rows: int, config: dict[str, int], rounds: int
 ) -> list[Record]:
-    """Two cases: the product alone, and with the gradient of a scalar of it."""
+    """Measure two cases: the product alone, and together with its backward pass."""
     x = torch.randn(rows, config["columns"], generator=torch.Generator().manual_seed(0))
     taped = x.clone().requires_grad_()
     cotangent = torch.ones_like(next(iter(products.values()))(x))
@@ -96,7 +88,7 @@ def _forward_and_backward(
 
 
 def _gather_scatter(adj: Adjacency) -> Product:
-    """What PyG's message passing (GCNConv) does with an edge list: gather at sources, weight, add at targets."""
+    """Return the product as PyG's GCNConv computes it: gather at the sources, weight, and add at the targets."""
     from torch_geometric.utils import scatter
 
     (source, target), weight = adj.edge_index, adj.edge_weight.view(-1, 1)

@@ -1,4 +1,4 @@
-"""Records for reading: tables on the terminal, and those of docs/performance.md."""
+"""Tables of records, for the terminal and for documents such as docs/performance.md."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _PLACE = re.compile(r"(<!-- bench (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-"""Where the tables of a suite stand in a document."""
+"""The place of a suite's tables in a document."""
 
 
 def duration(seconds: float) -> str:
-    """Three digits in a fitting unit."""
+    """Return a duration with three digits, in s, ms or µs."""
     for unit, size in (("s", 1.0), ("ms", 1e-3)):
         if seconds >= size:
             return f"{_three_digits(seconds / size)} {unit}"
@@ -28,7 +28,7 @@ def duration(seconds: float) -> str:
 
 
 def _three_digits(value: float) -> str:
-    """As `3.14`, `31.4` or `314`."""
+    """Return `3.14`, `31.4` or `314`."""
     size = abs(value)
     return f"{value:.0f}" if size >= 100 else f"{value:.1f}" if size >= 10 else f"{value:.2f}"
 
@@ -46,11 +46,11 @@ _FIGURES: dict[str, Callable[[float], str]] = {
     "gathered_per_second": lambda value: f"{_three_digits(value)} GB/s gathered",
     "share": lambda value: f"{100 * value:.0f} %",
 }
-"""What a record may hold beside a time, and how it is written."""
+"""How the other figures of a record are written."""
 
 
 def cell(record: Record, reference: bool) -> str:
-    """All figures of a record; the ratio unless it is the side that others are compared with."""
+    """Return all figures of a record; the side that others are compared with has no ratio."""
     parts = []
     if "median" in record:
         spread = f" ± {50 * record['spread']:.0f} %" if record["spread"] else ""
@@ -62,7 +62,7 @@ def cell(record: Record, reference: bool) -> str:
 
 
 def grid(records: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
-    """Header and rows: a row a case, a column a side, in order of appearance."""
+    """Return header and rows of a table with one row for each case and one column for each side."""
     measured = [record for record in records if "case" in record]
     sides = list(dict.fromkeys(record["side"] for record in measured))
     rows: dict[str, dict[str, str]] = {}
@@ -73,7 +73,7 @@ def grid(records: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
 
 
 def goals(records: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
-    """Header and rows: what was to be reached, and whether it was."""
+    """Return header and rows of a table of goals and whether they were met."""
     rows = [
         [
             record["goal"],
@@ -88,7 +88,7 @@ def goals(records: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
 
 
 def tables(records: Sequence[Record]) -> list[Table]:
-    """Both tables for a terminal; the second only if there are goals."""
+    """Return the tables of cases and goals for a terminal; a table without rows is left out."""
     from rich.table import Table
     from rich.text import Text
 
@@ -103,7 +103,7 @@ def tables(records: Sequence[Record]) -> list[Table]:
 
 
 def markdown(records: Sequence[Record]) -> str:
-    """Both tables, and where and with what they were measured."""
+    """Return the tables of cases and goals as Markdown, with machine and versions."""
     parts = []
     for header, rows in (grid(records), goals(records)):
         if rows:
@@ -119,7 +119,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def write(records: Sequence[Record], file: Path) -> None:
-    """One JSON document, or a line a record if the file is called `.jsonl`."""
+    """Write one JSON document, or one line for each record if the name of the file ends in `.jsonl`."""
     lines = [json.dumps(record, ensure_ascii=False, allow_nan=False) for record in records]
     text = "\n".join(lines) if file.suffix == ".jsonl" else "[\n" + ",\n".join(lines) + "\n]"
     with whole_file(file) as temporary:
@@ -127,7 +127,7 @@ def write(records: Sequence[Record], file: Path) -> None:
 
 
 def read(folder: Path) -> dict[str, list[Record]]:
-    """The records of all `.jsonl` files in a folder by suite, those of quick runs left out."""
+    """Return the records of all `.jsonl` files in a folder by suite, without those of quick runs."""
     by_suite: dict[str, list[Record]] = {}
     for file in sorted(folder.glob("*.jsonl")):
         for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
@@ -143,7 +143,7 @@ def read(folder: Path) -> dict[str, list[Record]]:
 
 
 def fill(document: Path, folder: Path) -> list[str]:
-    """Put the tables of all recorded suites into the places a document has for them; their names."""
+    """Replace the tables in a document by those of the recorded suites, and return the names of these suites."""
     by_suite, filled = read(folder), []
     if not document.is_file():
         raise InputError(f"{document}: there is no such document; it needs `<!-- bench SUITE -->` and `<!-- end -->`")

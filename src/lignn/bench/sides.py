@@ -22,7 +22,6 @@ from lignn.training import Scores, assemble, scorer
 HIDDEN = 64
 MASK_RATE = 0.25
 LEARNING_RATE = 0.01
-PAPER_SEED = 42
 TEN_STEPS = textbook.Budget(10)
 
 
@@ -43,7 +42,7 @@ def task(source: str | int, run: int = 0) -> Task:
     """One of the paper's random splits of a dataset, or a power-law graph of so many edges."""
     if isinstance(source, str):
         graph = datasets.load(source)
-        return Task(graph, splits.per_class(graph, seed=PAPER_SEED, runs=run + 1)[run])
+        return Task(graph, splits.per_class(graph, seed=splits.PAPER_SEED, runs=run + 1)[run])
     graph = power_law(source)
     return Task(graph, graph.splits[0])
 

@@ -1,9 +1,12 @@
-"""LI-GCN as a good PyG user writes Algorithm 1: what `lignn bench` compares with.
+"""LI-GCN as a good PyG user writes Algorithm 1; `lignn bench` compares with it.
 
-It needs nothing of lignn. `torch_geometric.nn.GCN` on the concatenated input `[state | X]`, dense, with `edge_index`; a
-Python loop without gradients for the forward solve, one taped step, one vector-Jacobian product a step for the adjoint.
-The edges are normalised once, the solve writes the state into the first columns of one input tensor instead of
-concatenating at every step, and an adjoint step asks for the gradient of the state alone, not for those of the weights.
+It imports nothing from lignn. The network is `torch_geometric.nn.GCN` with `edge_index` on the dense input
+`[state | X]`. The forward solve is a Python loop without gradients, followed by one taped step. A step of the adjoint
+is one vector-Jacobian product.
+
+Three things keep it fast: the edges are normalised once; the solve writes the state into the first columns of one input
+tensor instead of concatenating in every step; an adjoint step computes the gradient of the state only, not those of the
+weights.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
 @dataclass(frozen=True)
 class Budget:
-    """The most steps of a solve, and the root-mean-square change at which it stops earlier."""
+    """Maximum number of steps of a solve, and the root-mean-square change at which it stops earlier."""
 
     steps: int
     tol: float = 0.0
@@ -32,8 +35,8 @@ class Data:
     Attributes:
         inputs: `[state | X]`, n×(c + d); the first c columns are overwritten by every solve.
         edge_index: edges with self-loops.
-        edge_weight: of `Ã = D^-1/2 (A+I) D^-1/2`.
-        onehot: labels, n×c.
+        edge_weight: entries of `Ã = D^-1/2 (A+I) D^-1/2`.
+        onehot: one-hot labels, n×c.
         known: mask of the training nodes, M_t.
     """
 
@@ -52,13 +55,15 @@ class Data:
 
 
 class LIGCN(nn.Module):
-    """`Ŷ = softmax(f_θ(A, [clamp(Ŷ) | X]))`, masked label strategy in the taped step, the paper's implicit gradient.
+    """LI-GCN: `Ŷ = softmax(f_θ(A, [clamp(Ŷ) | X]))` with the paper's implicit gradient.
+
+    The masked label strategy is applied in the taped step.
 
     Args:
-        width: of the input, c + d.
-        num_classes: c.
+        width: width of the input, c + d.
+        num_classes: number of classes c.
         hidden: width of the hidden layer.
-        mask_rate: β.
+        mask_rate: mask rate β.
         forward: budget of the forward solve.
         backward: budget of the adjoint.
     """
@@ -75,7 +80,7 @@ class LIGCN(nn.Module):
 
     @torch.no_grad()
     def solve(self, data: Data) -> Tensor:
-        """Lines 2 to 8 without forward mask: iterate from zero."""
+        """Iterate from zero: lines 2 to 8 without forward mask."""
         labels = data.inputs[:, : self.num_classes]
         state = torch.zeros_like(data.onehot)
         for _ in range(self.forward_budget.steps):
@@ -86,7 +91,7 @@ class LIGCN(nn.Module):
         return state
 
     def backward(self, data: Data, hidden: Tensor) -> float:
-        """Lines 9 to 16: the loss of the nodes in `hidden`, and its gradient in every weight's `.grad`."""
+        """Return the loss of the nodes in `hidden`, and set the gradients of the weights: lines 9 to 16."""
         state = torch.where(data.known[:, None], data.onehot, self.solve(data))
         shown = ~hidden[:, None]
         masked = (state * shown / (1 - self.mask_rate)).requires_grad_()
@@ -106,7 +111,7 @@ class LIGCN(nn.Module):
         return loss.item()
 
     def epoch(self, data: Data, optimizer: torch.optim.Optimizer, generator: Generator) -> float:
-        """One update of the weights."""
+        """Update the weights once and return the loss."""
         hidden = torch.rand(len(data.known), generator=generator) < self.mask_rate
         while not (hidden & data.known).any():
             hidden = torch.rand(len(data.known), generator=generator) < self.mask_rate
@@ -117,5 +122,5 @@ class LIGCN(nn.Module):
 
 
 def rms(change: Tensor) -> float:
-    """Root mean square."""
+    """Return the root mean square."""
     return change.square().mean().sqrt().item()

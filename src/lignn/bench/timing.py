@@ -1,4 +1,7 @@
-"""Timing side by side: sides take turns in every round, so that what slows the machine down slows all of them."""
+"""Timing of several sides in one process, and the records of benchmarks.
+
+The sides take turns in every round, so that whatever slows the machine down slows all of them.
+"""
 
 from __future__ import annotations
 
@@ -18,28 +21,32 @@ Side = Callable[[], object]
 
 @dataclass(frozen=True)
 class Timing:
-    """The seconds that one side took in each round."""
+    """Seconds that one side took in each round."""
 
     seconds: tuple[float, ...]
 
     @property
     def median(self) -> float:
-        """Median of the rounds."""
+        """Median over the rounds."""
         return statistics.median(self.seconds)
 
     @property
     def spread(self) -> float:
-        """Distance between the quartiles, relative to the median."""
+        """Interquartile range relative to the median."""
         lower, _, upper = statistics.quantiles(self.seconds, n=4, method="inclusive")
         return (upper - lower) / self.median
 
     def ratio(self, other: Timing) -> float:
-        """How many times longer this side took: the median over rounds, since a round is disturbed as a whole."""
+        """Return how many times longer this side took: the median of the ratios of each round."""
         return statistics.median(mine / theirs for mine, theirs in zip(self.seconds, other.seconds, strict=True))
+
+    def figures(self, reference: Timing) -> Record:
+        """Return median, spread, and the ratio to the time of `reference`."""
+        return {"median": self.median, "spread": self.spread, "ratio": self.ratio(reference)}
 
 
 def interleaved(sides: Mapping[str, Side], rounds: int, clock: Callable[[], float] = perf_counter) -> dict[str, Timing]:
-    """Time each side once a round, after one call that is not counted; each round begins with another side."""
+    """Time each side once a round, after one call of each that is not timed; each round starts with another side."""
     if rounds < 2:
         raise ValueError(f"a spread needs at least 2 rounds, not {rounds}")
     seconds: dict[str, list[float]] = {name: [] for name in sides}
@@ -56,25 +63,30 @@ def interleaved(sides: Mapping[str, Side], rounds: int, clock: Callable[[], floa
 
 
 def compare(case: str, sides: Mapping[str, Side], rounds: int, config: Mapping[str, Any]) -> list[Record]:
-    """One record a side; `ratio` is its time relative to the first side's."""
+    """Time all sides and return one record for each; its `ratio` is relative to the first side."""
     timings = interleaved(sides, rounds)
     reference = next(iter(timings.values()))
-    return [
-        {
-            "case": case,
-            "side": side,
-            "median": timing.median,
-            "spread": timing.spread,
-            "ratio": timing.ratio(reference),
-            "config": {**config, "rounds": rounds},
-            "versions": versions(),
-        }
-        for side, timing in timings.items()
-    ]
+    config = {**config, "rounds": rounds}
+    return [record(case, side, config, **timing.figures(reference)) for side, timing in timings.items()]
+
+
+def record(case: str, side: str, config: Mapping[str, Any], **figures: Any) -> Record:
+    """Return the record of one side in one case, with the versions it was measured with."""
+    return {"case": case, "side": side, **figures, "config": config, "versions": versions()}
+
+
+def at_least(goal: str, reached: float, wanted: float) -> Record:
+    """Return the record of a goal that is met if `reached` is `wanted` or more."""
+    return {"goal": goal, "reached": reached, "wanted": wanted, "sense": "≥", "met": reached >= wanted}
+
+
+def at_most(goal: str, reached: float, wanted: float) -> Record:
+    """Return the record of a goal that is met if `reached` is `wanted` or less."""
+    return {"goal": goal, "reached": reached, "wanted": wanted, "sense": "≤", "met": reached <= wanted}
 
 
 def versions() -> dict[str, Any]:
-    """What the figures depend on besides the code: libraries, processor, threads."""
+    """Return what the times depend on besides the code: libraries, processor and threads."""
     import torch
 
     libraries: dict[str, Any] = {
@@ -89,7 +101,7 @@ def versions() -> dict[str, Any]:
 
 
 def _processor() -> str:
-    """Its name where the system tells (Linux), else its architecture."""
+    """Return the name of the processor on Linux, and its architecture on other systems."""
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
     names = (line.partition(": ")[2] for line in lines if line.startswith("model name"))

@@ -1,4 +1,4 @@
-"""`lignn bench`: speed, side by side."""
+"""`lignn bench`: measure the speed of lignn side by side with alternatives."""
 
 from __future__ import annotations
 
@@ -12,25 +12,27 @@ def bench(
     suite: Annotated[
         str | None,
         typer.Argument(
-            help="propagation, epoch, fit, baselines, scale, memory, latency, attention or limits; default all."
+            help="propagation, epoch, fit, baselines, scale, memory, latency, attention or limits; default: all."
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Small synthetic problems and few repetitions, for a first look.")
+        bool, typer.Option("--quick", help="Measure small synthetic problems with few repetitions.")
     ] = False,
     json: Annotated[
         Path | None,
-        typer.Option("--json", help="Write the records to this file (.jsonl: a line a record), pictures beside it."),
+        typer.Option(
+            "--json", help="File for the records (.jsonl: one per line); pictures are written into its folder."
+        ),
     ] = None,
     report: Annotated[
         Path | None,
-        typer.Option("--report", help="Measure nothing: fill the tables of this document from --records."),
+        typer.Option("--report", help="Measure nothing; update the tables in this document from --records."),
     ] = None,
-    records: Annotated[Path, typer.Option("--records", help="Folder of .jsonl records for --report.")] = Path(
+    records: Annotated[Path, typer.Option("--records", help="Folder of the .jsonl records for --report.")] = Path(
         "results/bench"
     ),
 ) -> None:
-    """Measure lignn against what one would use instead, interleaved in one run, and print the ratios."""
+    """Measure lignn against what one would use instead, in turns in one process, and print the ratios."""
     if report is not None:
         from lignn.bench.report import fill
 

@@ -1,4 +1,4 @@
-"""`lignn compare`: do labels help on this graph?"""
+"""`lignn compare`: compare methods on a graph, to see whether label inputs help."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Methods = Annotated[
     typer.Option(
         "--only",
         metavar="METHOD",
-        help=f"Compare the network with this one alone; may be repeated: {', '.join(METHODS)}",
+        help=f"Compare the network with this method only; may be repeated: {', '.join(METHODS)}",
         autocompletion=_complete_method,
     ),
 ]
@@ -37,9 +37,9 @@ Methods = Annotated[
 @with_parameters(without=["method", "calibrate", "refit", "method_options"])
 def compare(
     graph: GraphName,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="The report, one HTML file.")] = None,
-    runs: Annotated[int, typer.Option(min=1, help="Splits, each with its own seed.")] = 5,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes, one thread each.")] = os.cpu_count() or 1,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="HTML file of the report.")] = None,
+    runs: Annotated[int, typer.Option(min=1, help="Number of splits, each with its own seed.")] = 5,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of processes, with one thread each.")] = os.cpu_count() or 1,
     only: Methods = None,
     undirected: Undirected = False,
     as_json: Json = False,

@@ -1,4 +1,4 @@
-"""`lignn datasets`: which named graphs there are, and what they look like."""
+"""`lignn datasets`: list the named graphs, or describe one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Root = Annotated[Path | None, typer.Option(help="Folder to look in before $LIGNN
 
 @app.callback(invoke_without_command=True)
 def list_datasets(context: typer.Context, root: Root = None, as_json: Json = False) -> None:
-    """List the named graphs and where each comes from; `info NAME` describes one."""
+    """List the named graphs and where each is stored; `info NAME` describes one."""
     context.obj = {"root": root, "as_json": as_json}
     if context.invoked_subcommand is not None:
         return
@@ -45,12 +45,14 @@ def list_datasets(context: typer.Context, root: Root = None, as_json: Json = Fal
 @app.command()
 def info(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="A name that `lignn datasets` lists.")],
-    plot: Annotated[Path | None, typer.Option(help="Draw the label transitions into this .png, .svg or .pdf.")] = None,
+    name: Annotated[str, typer.Argument(help="Name of a graph that `lignn datasets` lists.")],
+    plot: Annotated[
+        Path | None, typer.Option(help="File for a picture of the label transitions: .png, .svg, .pdf.")
+    ] = None,
     root: Root = None,
     as_json: Json = False,
 ) -> None:
-    """Describe a graph by the statistics of the paper's Table 2 and more; downloads it if it is nowhere."""
+    """Print the statistics of a graph, those of the paper's Table 2 among them; download it if it is not stored."""
     from dataclasses import asdict
 
     from lignn import datasets

@@ -1,4 +1,4 @@
-"""`lignn report`: the paper's figures and tables from records."""
+"""`lignn report`: write the paper's figures and tables from records."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import typer
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="Folder of records that `lignn reproduce` has written.")],
-    out: Annotated[Path | None, typer.Option(help="Where to write the report; default: the same folder.")] = None,
+    folder: Annotated[Path, typer.Argument(help="Folder of the records that `lignn reproduce` wrote.")],
+    out: Annotated[Path | None, typer.Option(help="Folder of the report; default: that of the records.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:
     """Write the paper's figures and tables beside the published numbers: Markdown, PNG, SVG and one HTML page."""

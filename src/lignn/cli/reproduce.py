@@ -1,4 +1,4 @@
-"""`lignn reproduce`: run the paper's figures and tables."""
+"""`lignn reproduce`: run the studies behind the paper's figures and tables."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
     from lignn.studies.study import Study
 
 _SHOWN = 12
-"""Cells whose means are shown while a study runs: those that changed last."""
+"""Number of rows in the live display; those that changed last are shown."""
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(help="A study, a .toml file with one, `all`, or `list`.")] = "list",
-    runs: Annotated[int | None, typer.Option(min=1, help="Runs of each case; default: as the paper.")] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes, one thread each.")] = 1,
+    name: Annotated[str, typer.Argument(help="Name of a study, .toml file with a study, `all`, or `list`.")] = "list",
+    runs: Annotated[int | None, typer.Option(min=1, help="Runs of each case; default: as the study says.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of processes, with one thread each.")] = 1,
     out: Annotated[Path, typer.Option(help="Folder of the records.")] = Path("results"),
     only: Annotated[
-        list[str] | None, typer.Option(help="ROW/DATASET, ROW or DATASET, with wildcards; may be repeated.")
+        list[str] | None, typer.Option(help="Run only ROW/DATASET, ROW or DATASET, with wildcards; may be repeated.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the plan with a time estimate, run nothing.")
+        bool, typer.Option("--dry-run", help="Print the plan with an estimate of the time, and run nothing.")
     ] = False,
-    retry: Annotated[bool, typer.Option("--retry", help="Repeat the runs that failed.")] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Repeat failed runs.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:
-    """Run a study of the paper and record every run; what is recorded already is not repeated."""
+    """Run a study of the paper and record every run; runs that have a record are not repeated."""
     from lignn.errors import InputError
     from lignn.studies import runner, study
 
@@ -57,7 +57,7 @@ def reproduce(
             if not as_json:
                 _say(results[-1])
     except KeyboardInterrupt:
-        typer.echo("interrupted; every finished run is recorded, and the same command goes on from there", err=True)
+        typer.echo("interrupted; finished runs are recorded, and the same command continues with the others", err=True)
         raise typer.Exit(130) from None
     if as_json:
         typer.echo(json.dumps(results, indent=2))
@@ -78,10 +78,10 @@ def _list(studies: Sequence[Study], as_json: bool) -> None:
 
 
 def _plan(study: Study, agenda: Agenda, jobs: int, out: Path) -> dict[str, Any]:
-    """What a run would do."""
+    """Return what would be run, and how long it would take."""
     from lignn.studies import estimate, records, runner
 
-    here = {dataset: runner.here(dataset) for dataset in {run.config.dataset for run in agenda.todo}}
+    here = {dataset: runner.is_here(dataset) for dataset in {run.config.dataset for run in agenda.todo}}
     todo = [run for run in agenda.todo if here[run.config.dataset]]
     known = [record for file in sorted(out.glob("*.jsonl")) for record in records.read(file)]
     left = estimate.time_left(todo, known, jobs)
@@ -100,7 +100,7 @@ def _plan(study: Study, agenda: Agenda, jobs: int, out: Path) -> dict[str, Any]:
 
 
 def _run(study: Study, agenda: Agenda, jobs: int) -> dict[str, Any]:
-    """Do it, with a display on a terminal."""
+    """Run the agenda, with a live display on a terminal, and return a summary."""
     from rich.console import Console
 
     from lignn.studies import runner
@@ -134,33 +134,32 @@ def _failures(records: Sequence[Record]) -> list[str]:
 
 
 def _say(result: dict[str, Any]) -> None:
-    """A plan or a summary in lines."""
+    """Print a plan or a summary."""
     before = result["failed_before"]
     among = f" ({len(before)} of them failed)" if before else ""
     if "cells" in result:
-        there = f"{result['there']} there{among}"
-        typer.echo(f"{result['study']}: {result['to_do']} runs to do, {there}; time: {result['time']}")
+        recorded = f"{result['there']} recorded{among}"
+        typer.echo(f"{result['study']}: {result['to_do']} runs to do, {recorded}; time: {result['time']}")
         for cell, count in result["cells"].items():
             typer.echo(f"  {count:>3} × {cell}")
         for dataset, count in result["not_here"].items():
-            typer.echo(f"  left out: {count} runs on {dataset}, which is not here and would have to be downloaded")
+            typer.echo(f"  left out: {count} runs on {dataset}, which has to be downloaded first")
         return
-    there = f"{result['there']} were there{among}"
-    typer.echo(f"{result['study']}: {result['new']} new runs, {there}; records: {result['file']}")
+    recorded = f"{result['there']} recorded before{among}"
+    typer.echo(f"{result['study']}: {result['new']} new runs, {recorded}; records: {result['file']}")
     for dataset in result["unavailable"]:
-        typer.echo(
-            f"  not run: {dataset}: data not available here; `lignn datasets info {dataset}` says where it may be"
-        )
+        reason = "it is not stored here and could not be downloaded"
+        typer.echo(f"  not run: {dataset}: {reason}; see `lignn datasets info {dataset}`")
     for failure in result["failed"]:
         typer.echo(f"  failed: {failure}")
     for failure in before:
         typer.echo(f"  failed before: {failure}")
     if before or result["failed"]:
-        typer.echo("  --retry repeats the runs that failed")
+        typer.echo("  add --retry to repeat failed runs")
 
 
 class _Display:
-    """Runs done, the last means, time left."""
+    """Live display of the runs done, the means of the last cells, and the time left."""
 
     def __init__(self, study: Study, agenda: Agenda, jobs: int) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -180,7 +179,7 @@ class _Display:
         return estimate.time_left(list(self.todo.values()), self.records, self.jobs).time
 
     def add(self, record: Record) -> None:
-        """Take a new record into account."""
+        """Add a new record."""
         self.todo.pop(record["id"], None)
         if record["status"] == "unavailable":
             gone = [key for key, run in self.todo.items() if run.config.dataset == record["dataset"]]
@@ -195,7 +194,7 @@ class _Display:
         self.bar.update(self.task, advance=1, left=self._left())
 
     def render(self) -> RenderableType:
-        """The display as it is now."""
+        """Return the display in its present state."""
         from rich.console import Group
         from rich.table import Table
 

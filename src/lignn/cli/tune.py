@@ -1,4 +1,4 @@
-"""`lignn tune`: a small search for better settings."""
+"""`lignn tune`: search for better settings by validation score."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ if TYPE_CHECKING:
 def tune(
     graph: GraphName,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write the best settings here, for `lignn fit --config`.")
+        Path | None,
+        typer.Option("--out", "-o", help="TOML file for the best settings, for `lignn fit --config`."),
     ] = None,
-    trials: Annotated[int, typer.Option(min=2, help="Settings to try, the preset's own among them.")] = 12,
-    runs: Annotated[int, typer.Option(min=1, help="Splits for each of them.")] = 2,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes, one thread each.")] = os.cpu_count() or 1,
+    trials: Annotated[int, typer.Option(min=2, help="Number of settings to try, including those of the preset.")] = 12,
+    runs: Annotated[int, typer.Option(min=1, help="Number of splits for each of them.")] = 2,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of processes, with one thread each.")] = os.cpu_count() or 1,
     undirected: Undirected = False,
     as_json: Json = False,
     *,
     parameters: dict[str, Any],
 ) -> None:
-    """Try some values of the options that matter most and are not given, and choose by validation score."""
+    """Try values of the most important options that are not given, and choose the best by validation score."""
     from lignn.atomic import check_file
     from lignn.cli import config, progress
     from lignn.datasets.sources import Source
@@ -39,7 +40,7 @@ def tune(
 
     if out is not None:
         if out.suffix != ".toml":
-            raise InputError(f"{out}: settings are written as .toml; choose such an ending")
+            raise InputError(f"{out}: the settings are a .toml file; choose a name that ends in .toml")
         check_file(out, graph)
     source = Source(graph, undirected)
     total = len(tuning.candidates(parameters, trials, parameters.get("seed", 0))) * runs
@@ -66,10 +67,10 @@ def _print(found: list[Trial], preset: Trial, graph: str, out: Path | None) -> N
         (f"{t.val:.2f}", f"{t.seconds:.1f}", ", ".join(f"{k}={v}" for k, v in t.settings.items()) or "the preset")
         for t in found
     ]
-    print_table(("validation F1-micro (%)", "seconds a run", "settings"), rows)  # the last one is folded
+    print_table(("validation F1-micro (%)", "seconds a run", "settings"), rows)  # the last column is folded
     typer.echo(
-        f"\nThe best of {len(found)} validation scores flatters. On the test nodes, which chose nothing: "
-        f"best {found[0].test:.2f}, preset {preset.test:.2f}."
+        f"\nThe best of {len(found)} validation scores is too optimistic. On the test nodes, which were not used to "
+        f"choose: best {found[0].test:.2f}, preset {preset.test:.2f}."
     )
     if out is not None:
-        typer.echo(f"Settings: {out}; use them by: lignn fit {graph} --config {out} -o MODEL")
+        typer.echo(f"Settings: {out}; use them with: lignn fit {graph} --config {out} -o MODEL")

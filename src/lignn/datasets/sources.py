@@ -1,4 +1,4 @@
-"""A graph by the words of a command line: the name of a dataset, a folder of tables, or an `.npz` file."""
+"""Graphs as a command line names them: a dataset, a folder of tables, or an `.npz` file."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from lignn.graph import Graph
 
 @dataclass(frozen=True)
 class Source:
-    """Where a graph comes from; small, so that worker processes can be told.
+    """Name of a graph, which can be sent to worker processes in its place.
 
     Attributes:
-        name: a dataset, a folder or an `.npz` file; a folder called like a dataset is written `./name`.
-        undirected: join the reverse of every edge.
+        name: a dataset, a folder or an `.npz` file; a folder with the name of a dataset is written `./name`.
+        undirected: add the reverse of every edge.
     """
 
     name: str
@@ -27,7 +27,7 @@ class Source:
 
     @property
     def is_path(self) -> bool:
-        """Whether `name` is a place in the file system, not a dataset."""
+        """Whether `name` is a path, not a dataset."""
         try:
             catalogue.find(self.name)
         except DatasetError as unknown:
@@ -39,7 +39,7 @@ class Source:
         return False
 
     def read(self) -> Graph:
-        """The graph; the last one is remembered as long as its files do not change."""
+        """Return the graph; the last graph is cached as long as its files do not change."""
         path = Path(os.path.realpath(self.name))
         try:
             files = [path, *path.iterdir()] if os.path.isdir(path) else [path]
@@ -55,7 +55,7 @@ def _read(source: Source, _files: tuple[tuple[str, int], ...]) -> Graph:
 
 
 def _time(file: Path) -> int:
-    """When a file was changed; 0 for one that cannot be looked at, of which reading it will tell."""
+    """Return the time of a file's last change; 0 if the file cannot be stat'ed: reading it will raise."""
     try:
         return file.stat().st_mtime_ns
     except OSError:
@@ -63,5 +63,5 @@ def _time(file: Path) -> int:
 
 
 def _looks_like_path(name: str) -> bool:
-    """Whether `name` has a form that no dataset's name has."""
+    """Return whether `name` cannot be the name of a dataset."""
     return name.endswith(".npz") or name in (".", "..") or any(sign in name for sign in (os.sep, os.altsep) if sign)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lignn.atomic import whole_file
 from lignn.errors import ConfigError
@@ -15,33 +16,40 @@ if TYPE_CHECKING:
     from matplotlib.image import AxesImage
 
 _MOST_NUMBERS = 10
-"""Classes up to which the cells are wide enough for their numbers."""
+"""Maximum number of classes for which a cell is wide enough for a number."""
 
 
-def draw(axes: Axes, graph: Graph) -> AxesImage:
-    """Draw `P(label j | label i, edge)` of `graph` as a matrix of shades, with percentages where there is room."""
-    share = 100 * measures.label_transitions(graph).numpy()
-    # one hue from light to dark is read by its lightness, also without colour vision
-    image = axes.imshow(share, cmap="Blues", vmin=0, vmax=100)
-    c = len(share)
-    names = graph.class_names or tuple(str(i) for i in range(c))
+def draw(
+    axes: Axes, matrix: Sequence[Sequence[float]], names: Sequence[str] | None = None, fontsize: float | None = None
+) -> AxesImage:
+    """Draw label transitions as a matrix of shades, with percentages if there is room.
+
+    Args:
+        axes: where to draw.
+        matrix: `P(label j | label i, edge)`, see `measures.label_transitions`.
+        names: names of the classes; by default their numbers.
+        fontsize: size of the percentages.
+    """
+    # One hue from light to dark is read by its lightness, so it needs no colour vision.
+    image = axes.imshow([[100 * share for share in row] for row in matrix], cmap="Blues", vmin=0, vmax=100)
+    c = len(matrix)
+    names = names or [str(i) for i in range(c)]
     step = 1 if c <= 2 * _MOST_NUMBERS else 5
-    axes.set_xticks(range(0, c, step), names[::step])
+    tilt: Any = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if max(map(len, names)) > 3 else {}
+    axes.set_xticks(range(0, c, step), names[::step], **tilt)
     axes.set_yticks(range(0, c, step), names[::step])
-    if max(len(name) for name in names) > 3:
-        axes.tick_params(axis="x", rotation=45)
-        for label in axes.get_xticklabels():
-            label.set(ha="right", rotation_mode="anchor")
     axes.set_xlabel("label j at the target")
     axes.set_ylabel("label i at the source")
     if c <= _MOST_NUMBERS:
-        for (i, j), value in zip(((i, j) for i in range(c) for j in range(c)), share.flat, strict=True):
-            axes.text(j, i, f"{value:.0f}", ha="center", va="center", color="white" if value > 50 else "black")
+        for i, row in enumerate(matrix):
+            for j, share in enumerate(row):
+                colour = "white" if share > 0.5 else "black"
+                axes.text(j, i, f"{100 * share:.0f}", ha="center", va="center", color=colour, fontsize=fontsize)
     return image
 
 
 def check_ending(path: str | PathLike[str]) -> str:
-    """The format of a picture by the ending of its file; an error if it is none of `.png`, `.svg` and `.pdf`."""
+    """Return the format of a picture file by its ending, which is `.png`, `.svg` or `.pdf`."""
     ending = Path(path).suffix.lower()
     if ending not in (".png", ".svg", ".pdf"):
         raise ConfigError(f"{path}: no picture can be written with the ending {ending!r}; use .png, .svg or .pdf")
@@ -49,13 +57,13 @@ def check_ending(path: str | PathLike[str]) -> str:
 
 
 def save(graph: Graph, path: str | PathLike[str]) -> None:
-    """Write the picture of `graph` to a file; its ending (`.png`, `.svg`, `.pdf`) is its format."""
+    """Draw the label transitions of `graph` into a `.png`, `.svg` or `.pdf` file."""
     from matplotlib.figure import Figure
 
     ending = check_ending(path)
     figure = Figure(figsize=(6.4, 5.4), dpi=150, layout="constrained")
     axes = figure.add_subplot()
-    image = draw(axes, graph)
+    image = draw(axes, measures.label_transitions(graph).tolist(), graph.class_names)
     axes.set_title(f"{graph.name}: label transitions P(j | i, edge)")
     figure.colorbar(image, ax=axes, label="share of the edges out of label i (%)")
     with whole_file(path) as temporary:

@@ -1,1 +1,1 @@
-"""Evaluation on any graph: methods compared, settings tuned, and the processes that many runs share."""
+"""Evaluation on any graph: compare methods, tune settings, and run many runs in several processes."""

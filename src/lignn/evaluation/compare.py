@@ -16,7 +16,7 @@ from lignn.classifier.settings import Settings
 from lignn.datasets.sources import Source
 from lignn.declarations import BASELINE, DEFAULT_BACKBONE, OF_SOLVER, applies, title
 from lignn.declarations import METHODS as DECLARED
-from lignn.errors import ConvergenceWarning, InputError, LignnError, SplitError, did_you_mean
+from lignn.errors import ConvergenceWarning, InputError, SplitError, did_you_mean
 from lignn.evaluation import workers
 from lignn.evaluation.summary import Difference, mean_and_deviation, paired
 from lignn.graph import Graph, Split, splits
@@ -112,24 +112,14 @@ def _applicable(method: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
 def execute(runs: Sequence[Run], jobs: int, report: Callable[[Result], None]) -> list[Result]:
     """All results, from `jobs` processes with one thread each; in this process if there is to be one."""
     done: Iterator[tuple[Run, Any]]
-    done = ((run, perform(run)) for run in runs) if jobs == 1 else workers.each(_attempt, runs, jobs)
+    done = ((run, perform(run)) for run in runs) if jobs == 1 else workers.each(perform, runs, jobs)
     results = []
     for run, result in done:
-        if isinstance(result, InputError):
-            raise result
         if isinstance(result, workers.Failure):
-            raise LignnError(f"{run.method}, run {run.number}: {result}")
+            raise result.exception(f"{run.method}, run {run.number}")
         results.append(result)
         report(result)
     return results
-
-
-def _attempt(run: Run) -> Result | InputError:
-    """In a worker: bad input stays what it is, any other failure becomes one of the worker."""
-    try:
-        return perform(run)
-    except InputError as error:
-        return error
 
 
 def perform(run: Run) -> Result:

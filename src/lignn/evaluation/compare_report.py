@@ -1,54 +1,49 @@
-"""The report of a comparison: one HTML file with everything in it, for any width of screen, light or dark."""
+"""The report of a comparison, one HTML file that needs no other."""
 
 from __future__ import annotations
 
-import base64
-import io
 from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from lignn.atomic import check_file, whole_file
+from lignn.atomic import check_file
 from lignn.declarations import METHODS
 from lignn.errors import InputError
 from lignn.evaluation import page
 from lignn.evaluation.compare import Comparison
-from lignn.evaluation.summary import spoken
+from lignn.evaluation.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
+from lignn.evaluation.summary import format_duration
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_COLOURS = ("#7f7f7f", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#0072b2")
-"""Okabe and Ito's, which are told apart without colour vision, in the order of the rows."""
+_COLOURS = (GREY, ORANGE, GREEN, PURPLE, VERMILION, BLUE)
+"""Colours of the rows, in their order."""
 _CAPTION = "Test score of every run, and validation score of every epoch of the first run"
 
 
 def check(file: Path) -> None:
-    """Refuse a place for the report that cannot be one, before the work begins."""
+    """Raise an error if the report cannot be written to `file`."""
     if file.suffix != ".html":
-        raise InputError(f"{file}: the report is an .html file; choose such a name")
+        raise InputError(f"{file}: the report is an .html file; choose a name that ends in .html")
     check_file(file)
 
 
 def write(comparison: Comparison, file: Path) -> None:
-    """Write the report, whole or not at all."""
-    figure, drawn = draw(comparison), io.BytesIO()
-    figure.savefig(drawn, format="svg", metadata={"Date": None})
-    picture = page.Picture("scores", _CAPTION, figure)
-    title = f"Do labels help on {comparison.graph['name']}?"
-    embedded = {picture.name: base64.b64encode(drawn.getvalue()).decode()}
-    with whole_file(file) as temporary:
-        temporary.write_text(page.html(title, sections(comparison, picture), embedded), encoding="utf-8")
+    """Write the report to `file`."""
+    picture = page.Picture("scores", _CAPTION, draw(comparison))
+    page.write_html(file, f"Do labels help on {comparison.graph['name']}?", sections(comparison, picture))
 
 
 def sections(comparison: Comparison, picture: page.Picture) -> list[page.Section]:
-    """The parts of the report."""
+    """Return the sections of the report."""
     base = comparison.rows[0].title
     header = ("method", "test", f"against {base}", "time")
-    # interval and p-value go to lines of their own, so that the table fits a phone
+    # Interval and p-value have their own lines, so that the table fits on a phone.
     gains = [str(row.difference or "–").replace(" [", "\n[").replace(", p", "\np") for row in comparison.rows]
-    rows = [(r.title, r.score, gain, spoken(r.seconds)) for r, gain in zip(comparison.rows, gains, strict=True)]
+    both = zip(comparison.rows, gains, strict=True)
+    rows = [(row.title, row.score, gain, format_duration(row.seconds)) for row, gain in both]
     table = page.Table("Test F1-micro (%), time of a run", header, rows)
     return [
         page.Section("Answer", [comparison.verdict, table, _reading(comparison), *comparison.reservations, picture]),
@@ -57,7 +52,7 @@ def sections(comparison: Comparison, picture: page.Picture) -> list[page.Section
 
 
 def _reading(comparison: Comparison) -> str:
-    """How the numbers are to be read."""
+    """Return the paragraph that explains the numbers."""
     count = len(comparison.rows[0].scores)
     if count == 1:
         spread = "One run, on one split."
@@ -83,10 +78,10 @@ def _compared(comparison: Comparison) -> list[str | page.Table | page.Picture]:
 
 
 def draw(comparison: Comparison) -> Figure:
-    """Test scores of all runs above the validation scores of the first run's epochs."""
+    """Draw the test scores of all runs, and below them the validation scores of the first run by epoch."""
     from matplotlib.figure import Figure
 
-    # narrow and tall, as it is looked at on phones too
+    # Narrow and tall, so that it fits on a phone.
     figure = Figure(figsize=(5.4, 6.4), layout="constrained")
     upper, lower = figure.subplots(2, 1, height_ratios=(len(comparison.rows), 7))
     _draw_scores(upper, comparison)

@@ -1,16 +1,16 @@
-"""A report as a document: sections of text, tables and pictures, written as Markdown and as one HTML page."""
+"""Reports of text, tables and pictures, written as Markdown and as one HTML page."""
 
 from __future__ import annotations
 
 import base64
-import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lignn.atomic import whole_file
+from lignn.evaluation.drawing import rendered
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,7 +20,7 @@ FORMATS = ("png", "svg")
 
 @dataclass(frozen=True)
 class Table:
-    """Header and rows of text; a newline in a cell starts a second, less important line."""
+    """A table of text; the lines after the first of a cell are shown smaller."""
 
     caption: str
     header: Sequence[str]
@@ -29,7 +29,7 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """A drawing; `name` is that of its files, `caption` also what is read to those who cannot see it."""
+    """A drawing; `name` is the name of its files, `caption` is also the alternative text."""
 
     name: str
     caption: str
@@ -37,31 +37,41 @@ class Picture:
 
 
 Block = str | Table | Picture
-"""What a section is made of; text is a paragraph."""
+"""A part of a section; text is a paragraph."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the report with its heading."""
+    """A part of a report with its heading."""
 
     title: str
     blocks: list[Block] = field(default_factory=list)
 
 
 def write(folder: Path, title: str, sections: Sequence[Section]) -> list[Path]:
-    """Write `report.md`, `report.html` and `figures/` into `folder`; the files."""
+    """Write `report.md`, `report.html` and `figures/` into `folder`, and return the files."""
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     files = []
-    embedded: dict[str, str] = {}
-    for picture in (block for section in sections for block in section.blocks if isinstance(block, Picture)):
+    embedded: dict[str, bytes] = {}
+    for picture in _pictures(sections):
         for ending in FORMATS:
-            content = _drawn(picture.figure, ending)
+            content = rendered(picture.figure, ending)
             files.append(_put(folder / "figures" / f"{picture.name}.{ending}", content))
             if ending == "svg":
-                embedded[picture.name] = base64.b64encode(content).decode()
+                embedded[picture.name] = content
     files.append(_put(folder / "report.md", markdown(title, sections).encode()))
     files.append(_put(folder / "report.html", html(title, sections, embedded).encode()))
     return files
+
+
+def write_html(file: Path, title: str, sections: Sequence[Section]) -> None:
+    """Write the report as one HTML file."""
+    embedded = {picture.name: rendered(picture.figure, "svg") for picture in _pictures(sections)}
+    _put(file, html(title, sections, embedded).encode())
+
+
+def _pictures(sections: Sequence[Section]) -> list[Picture]:
+    return [block for section in sections for block in section.blocks if isinstance(block, Picture)]
 
 
 def _put(file: Path, content: bytes) -> Path:
@@ -70,19 +80,8 @@ def _put(file: Path, content: bytes) -> Path:
     return file
 
 
-def _drawn(figure: Figure, ending: str) -> bytes:
-    """The picture's file; the same records give the same bytes."""
-    import matplotlib
-
-    buffer = io.BytesIO()
-    metadata = {"Date": None} if ending == "svg" else {"Software": None}
-    with matplotlib.rc_context({"svg.hashsalt": "lignn"}):
-        figure.savefig(buffer, format=ending, dpi=150, metadata=metadata)
-    return buffer.getvalue()
-
-
 def markdown(title: str, sections: Sequence[Section]) -> str:
-    """The report as Markdown, with pictures by their relative path."""
+    """Return the report as Markdown, with relative paths to the pictures."""
     lines = [f"# {title}"]
     for section in sections:
         lines.append(f"## {section.title}")
@@ -97,7 +96,7 @@ def markdown(title: str, sections: Sequence[Section]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text in which Markdown sees no markup: `IGNN*` twice in a line would be italics."""
+    """Escape what Markdown would read as markup, such as the asterisk of `IGNN*`."""
     return text.replace("*", "\\*").replace("|", "\\|")
 
 
@@ -109,8 +108,8 @@ def _markdown_table(table: Table) -> str:
     return "\n".join([f"**{table.caption}**", "", row(table.header), rule, *(row(cells) for cells in table.rows)])
 
 
-def html(title: str, sections: Sequence[Section], embedded: dict[str, str]) -> str:
-    """The report as one page; `embedded` has the pictures as base64 SVG."""
+def html(title: str, sections: Sequence[Section], embedded: Mapping[str, bytes]) -> str:
+    """Return the report as one page; `embedded` has the SVG file of each picture by name."""
     parts = []
     for number, section in enumerate(sections):
         parts.append(f'<section id="s{number}"><h2>{escape(section.title)}</h2>')
@@ -124,11 +123,11 @@ def html(title: str, sections: Sequence[Section], embedded: dict[str, str]) -> s
     )
 
 
-def _html_block(block: Block, embedded: dict[str, str]) -> str:
+def _html_block(block: Block, embedded: Mapping[str, bytes]) -> str:
     if isinstance(block, str):
         return f"<p>{escape(block)}</p>"
     if isinstance(block, Picture):
-        source = f"data:image/svg+xml;base64,{embedded[block.name]}"
+        source = f"data:image/svg+xml;base64,{base64.b64encode(embedded[block.name]).decode()}"
         caption = escape(block.caption)
         return f'<figure><img alt="{caption}" src="{source}"><figcaption>{caption}</figcaption></figure>'
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in block.header)

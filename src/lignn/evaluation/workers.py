@@ -1,4 +1,7 @@
-"""Worker processes with one thread each; a worker that dies costs its task and nothing else."""
+"""The runner of many tasks: worker processes with one thread each.
+
+A worker that dies loses its task; the other tasks are not affected.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +16,28 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, TypeVar
 
-from lignn.errors import LignnError
+from lignn.errors import InputError, LignnError
 
 Task = TypeVar("Task")
 
 
 class Failure(str):
-    """Why a task has no result, in one line."""
+    """Why a task has no result, in one line.
 
-    __slots__ = ()
+    Attributes:
+        error: the exception, if it tells of bad input; None for any other failure.
+    """
+
+    error: InputError | None = None
+
+    def exception(self, task: str) -> LignnError:
+        """Return the error to raise: bad input as it was reported, any other failure with the name of the task."""
+        return self.error or LignnError(f"{task}: {self}")
 
 
 class _Worker(Generic[Task]):
     def __init__(self, function: Callable[[Task], Any]) -> None:
-        # spawn: a forked child would inherit torch's threads in an unknown state
+        # A forked process would inherit torch's threads in an unknown state.
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
         self.process: BaseProcess = context.Process(target=_serve, args=(theirs, function), daemon=True)
@@ -36,16 +47,16 @@ class _Worker(Generic[Task]):
 
     def give(self, task: Task) -> None:
         self.task = task
-        with suppress(OSError):  # it has just ended, which `collect` tells
+        with suppress(OSError):  # The worker has just died; `collect` reports it.
             self.connection.send(task)
 
     def collect(self) -> tuple[Task, Any]:
-        """The task, with what the worker sent or how it ended."""
+        """Return the task and its result, or a failure if the worker has died."""
         assert self.task is not None
         task, self.task = self.task, None
         try:
             return task, self.connection.recv()
-        except (EOFError, OSError):  # at the end of a message, or within one
+        except (EOFError, OSError):  # The worker died between two messages, or within one.
             self.process.join()
             return task, Failure(f"the worker process ended with exit code {self.process.exitcode}")
 
@@ -60,9 +71,10 @@ class _Worker(Generic[Task]):
 
 
 def each(function: Callable[[Task], Any], tasks: Iterable[Task], jobs: int) -> Generator[tuple[Task, Any], None, None]:
-    """`(task, function(task))` as they are done, or `(task, Failure)`, from `jobs` processes with one thread each.
+    """Call `function` with every task in `jobs` processes, and yield each task with its result or its `Failure`.
 
-    Leaving the iteration early (an exception, Ctrl-C) ends the processes.
+    The results come in the order in which they are ready. The processes end when the iteration does, also when it is
+    left early by an exception or Ctrl-C.
     """
     waiting = list(reversed(list(tasks)))
     workers = [_Worker(function) for _ in range(min(jobs, len(waiting)))]
@@ -83,8 +95,8 @@ def each(function: Callable[[Task], Any], tasks: Iterable[Task], jobs: int) -> G
 
 
 def _serve(connection: Connection, function: Callable[[Any], Any]) -> None:
-    """The life of a worker: tasks in, results out, until the other end closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
+    """Receive tasks and send their results until the connection is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is sent to all processes; the parent ends its workers.
     import torch
 
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -98,14 +110,15 @@ def _serve(connection: Connection, function: Callable[[Any], Any]) -> None:
             result = function(task)
         except LignnError as error:
             result = Failure(str(error))
-        except Exception as error:  # a bug in one run must not end the study; the record says where it was
+            result.error = error if isinstance(error, InputError) else None
+        except Exception as error:  # An error in one task must not end the others.
             at = traceback.extract_tb(error.__traceback__)[-1]
             result = Failure(f"{type(error).__name__}: {error} ({at.filename.rpartition('/')[2]}, line {at.lineno})")
         connection.send(result)
 
 
 def _end_with_parent() -> None:
-    """A killed parent cannot end its workers; nobody would take their results."""
+    """End this worker when its parent is killed and cannot end it."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])

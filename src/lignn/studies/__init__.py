@@ -1,1 +1,1 @@
-"""The paper's figures and tables as data: a resumable runner that writes one record a run, and reports on records."""
+"""The paper's figures and tables: studies as data, a runner that records every run, and reports on the records."""

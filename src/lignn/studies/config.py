@@ -1,4 +1,7 @@
-"""All that the result of a run depends on, as plain values. Imports nothing heavy, so that plans are quick."""
+"""The config of a run: all that its result depends on, as plain values.
+
+This module imports nothing heavy, so that a plan is quick.
+"""
 
 from __future__ import annotations
 
@@ -17,20 +20,20 @@ PRECISIONS = ("float32", "float64")
 
 @dataclass(frozen=True)
 class RunConfig:
-    """One run.
+    """Config of one run.
 
     Attributes:
-        dataset: a name of `lignn.datasets`.
-        task: train a method, or measure the label transitions of the dataset.
-        dataset_options: of `datasets.load`.
-        split: `kind` is `paper` (10 nodes a class, 500, 1000; the ten splits of Table 2), `public` (the dataset's own)
-            or `stratified` (with `fractions`); `number` says which of them.
+        dataset: name of the dataset.
+        task: `train` a method, or measure the `label_transitions` of the dataset.
+        dataset_options: options of `datasets.load`.
+        split: `kind` is `paper` (the splits of Table 2: 10 nodes a class, 500, 1000), `public` (those of the dataset)
+            or `stratified` (with `fractions`); `number` chooses one of them.
         inductive: train without the edges of held-out nodes.
-        backbone: `name` and options; empty for a method without one.
+        backbone: `name` and options; empty for a method without backbone.
         method: `name` and options.
-        training: of `training.Settings`.
-        seed: of weights, masks and dropout.
-        precision: of all numbers.
+        training: arguments of `training.Settings`.
+        seed: seed of weights, masks and dropout.
+        precision: floating-point type of all computations.
         curve: record the test score of every epoch.
     """
 
@@ -48,7 +51,7 @@ class RunConfig:
 
     @classmethod
     def of(cls, values: Mapping[str, Any], where: str) -> RunConfig:
-        """A config from nested plain values; errors begin with `where`."""
+        """Return the config with these values; the messages of errors start with `where`."""
         known = {f.name: f for f in fields(cls)}
         for key, value in values.items():
             if key not in known:
@@ -74,14 +77,14 @@ class RunConfig:
                 raise ConfigError(f"{where}: {key} {value!r} is unknown; {did_you_mean(value, choices)}")
 
     def plain(self) -> dict[str, Any]:
-        """The config as nested plain values."""
+        """Return the config as nested plain values."""
         return asdict(self)
 
     @property
     def identity(self) -> str:
-        """A hash of all values above: runs with the same identity are the same run, if done by the same code.
+        """Hash of all values; two configs describe the same run if they have the same identity.
 
-        What a config leaves to the code's defaults is not in it; a record has that in `settings`, and the commit.
+        Defaults of the code are not part of it. A record has them under `settings`, and the commit.
         """
         text = json.dumps(self.plain(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]

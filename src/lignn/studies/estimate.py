@@ -1,4 +1,4 @@
-"""How long a study will take."""
+"""Estimates of the time that runs will take, from recorded runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import mean, median
 from typing import Any
 
-from lignn.evaluation.summary import spoken
+from lignn.evaluation.summary import format_duration
 from lignn.studies.records import OK, Record
 from lignn.studies.study import Run
 
@@ -19,19 +19,19 @@ _KINDS: tuple[tuple[Kind, Average], ...] = (
     (lambda r: (r["method"], r["backbone"], r["dataset"]), mean),
     (lambda r: (r["method"], r["dataset"]), mean),
     (lambda r: r["dataset"], mean),
-    (lambda r: (r["method"], r["backbone"]), median),  # over datasets, whose sizes lie far apart
+    (lambda r: (r["method"], r["backbone"]), median),  # the sizes of datasets differ widely
     (lambda r: r["method"], median),
 )
-"""What makes runs alike in time, the closest likeness first."""
+"""What similar runs have in common and how their times are averaged, the most similar first."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Time for a number of runs.
+    """Estimated time of several runs.
 
     Attributes:
-        seconds: of those that have a similar record; None if none of them has.
-        unknown: how many have none.
+        seconds: time of the runs that have a similar record; None if no run has one.
+        unknown: number of runs without a similar record.
     """
 
     seconds: float | None
@@ -39,16 +39,16 @@ class Estimate:
 
     @property
     def time(self) -> str:
-        """As people say it."""
+        """The time in words."""
         at_least = "at least " if self.unknown and self.seconds is not None else ""
-        return at_least + spoken(self.seconds)
+        return at_least + format_duration(self.seconds)
 
     def __str__(self) -> str:
         return self.time + (f" ({self.unknown} runs without a similar record)" if self.unknown else "")
 
 
 def time_left(todo: Sequence[Run], known: Iterable[Record], jobs: int) -> Estimate:
-    """Time for `todo` by that of the most similar recorded runs."""
+    """Estimate the time for `todo` in `jobs` processes from the most similar recorded runs."""
     recorded = [record for record in known if record.get("status") == OK and "row" in record]
     tables = [(kind, _by(kind, average, recorded)) for kind, average in _KINDS]
     found = []

@@ -1,25 +1,22 @@
-"""Drawings of the paper's figures from plain numbers.
-
-Colours are Okabe and Ito's, which remain distinct without full colour vision; marks and dashes differ as well.
-"""
+"""Drawings of the paper's figures from plain numbers."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import mean, stdev
+from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
 
-from lignn.evaluation.summary import Difference
+from lignn.datasets.transitions import draw as draw_transitions
+from lignn.evaluation.drawing import COLOURS, MARKS
+from lignn.evaluation.summary import Difference, deviation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C8C00")
-MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 OURS = "LI-GCN"
 _PLACES = {
     "LI-GCN": 6,
@@ -34,44 +31,35 @@ _PLACES = {
     "IGNN*": 7,
     "EIGNN": 1,
 }
-"""Each method has its colour and mark, whichever others are drawn; no two of one figure share them."""
+"""Number of the colour and mark of each method; no two methods of one figure share a number."""
 DASHES: tuple[object, ...] = ("-", (0, (4, 2)), (0, (1, 1.5)))
 FILLS = ("full", "none", "left")
-"""Lines and marks of a method's variants."""
+"""Fills of marks; variants of one method differ in dashes and fills."""
 
 Series = Mapping[float, Sequence[float]]
-"""Values of several runs by the place on the x axis."""
+"""Values of several runs by their place on the x axis."""
 
 
 def transitions(matrices: Mapping[str, tuple[Sequence[Sequence[float]], Sequence[str]]]) -> Figure:
-    """One matrix of shades a dataset with the names of its classes, shares in percent."""
+    """Draw one matrix for each dataset; a matrix comes with the names of its classes."""
     figure = Figure(figsize=(2.8 * len(matrices) + 0.8, 3.4), layout="constrained")
     panels = figure.subplots(1, len(matrices), squeeze=False)[0]
     for axes, (dataset, (matrix, names)) in zip(panels, matrices.items(), strict=True):
-        # one hue from light to dark is read by its lightness, also without colour vision
-        image = axes.imshow([[100 * share for share in row] for row in matrix], cmap="Blues", vmin=0, vmax=100)
-        for i, row in enumerate(matrix):
-            for j, share in enumerate(row):
-                colour = "white" if share > 0.5 else "black"
-                axes.text(j, i, f"{100 * share:.0f}", ha="center", va="center", color=colour, fontsize=7)
-        long = max(map(len, names)) > 3
-        tilt: Any = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if long else {}
-        axes.set_xticks(range(len(matrix)), names, **tilt)
-        axes.set_yticks(range(len(matrix)), names)
+        image = draw_transitions(axes, matrix, names, fontsize=7)
         axes.set_title(dataset)
-        axes.set_xlabel("label j at the target")
-    panels[0].set_ylabel("label i at the source")
+    for axes in panels[1:]:
+        axes.set_ylabel("")
     figure.colorbar(image, ax=list(panels), label="P(j | i, edge) (%)", shrink=0.8)
     return figure
 
 
 def contraction(panels: Mapping[str, Mapping[str, Series]]) -> Figure:
-    """K̂ against the mask rate: a panel for each solve, a line for each dataset or setting."""
+    """Draw K̂ against the mask rate, with one panel for each solve and one line for each dataset or setting."""
     figure = Figure(figsize=(4.6 * len(panels), 4.2), layout="constrained")
     for axes, (solve, lines) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
         for number, (dataset, series) in enumerate(lines.items()):
-            # a little beside each other, so that no bar covers another
-            _line(axes, series, dataset, number, 0.008 * (number - (len(lines) - 1) / 2))
+            # Lines are shifted a little, so that no bar covers another.
+            line(axes, series, dataset, number, 0.008 * (number - (len(lines) - 1) / 2))
         axes.axhline(1, color="grey", linewidth=0.8, linestyle="--")
         axes.set_xticks(sorted({rate for series in lines.values() for rate in series}))
         axes.set(title=f"{solve} solve", xlabel="mask rate β", ylabel="K̂ at the chosen epoch (mean ± std)")
@@ -81,7 +69,7 @@ def contraction(panels: Mapping[str, Mapping[str, Series]]) -> Figure:
 
 
 def lengths(panels: Mapping[str, Mapping[str, Series]]) -> Figure:
-    """Test score against the length of the chains; variants of a method share its colour."""
+    """Draw the test score against the length of the chains; variants of a method share its colour."""
     figure = Figure(figsize=(5.8 * len(panels), 6.2), layout="constrained")
     places = sorted({place for lines in panels.values() for series in lines.values() for place in series})
     for axes, (title, lines) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
@@ -90,21 +78,21 @@ def lengths(panels: Mapping[str, Mapping[str, Series]]) -> Figure:
             number = variants.setdefault(family(row), 0)
             variants[family(row)] += 1
             colour, mark = style(row)
-            # a line is broken where a length was not run
+            # A line is interrupted at lengths that were not run.
             means = [mean(series[place]) if place in series else math.nan for place in places]
             look: Any = {"color": colour, "marker": mark, "fillstyle": FILLS[number % len(FILLS)]}
             look |= {"linestyle": DASHES[number % len(DASHES)], "linewidth": 2.4 if row == OURS else 1.2}
             axes.plot(places, means, label=row, markersize=6, **look)
         axes.set(title=title, xlabel="length of the chains (nodes)", ylabel="mean test F1-micro (%)", ylim=(0, 102))
-        # below its own panel: the legend names only what the panel has
+        # Each panel has its own legend, which names its own lines only.
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, frameon=False)
     return figure
 
 
 def curves(lines: Mapping[str, Sequence[float]], best: Mapping[str, int], chance: float) -> Figure:
-    """Test score of every epoch, with a mark at the epoch that the validation score chose.
+    """Draw the test score of every epoch, with a mark at the best validation epoch.
 
-    Curves that end in the first fifth are drawn once more beside it, enlarged.
+    Curves that end in the first fifth of the epochs are also drawn in a second panel, enlarged.
     """
     longest = max(map(len, lines.values()))
     early = {row: values for row, values in lines.items() if 5 * len(values) < longest}
@@ -112,7 +100,7 @@ def curves(lines: Mapping[str, Sequence[float]], best: Mapping[str, int], chance
     figure = Figure(figsize=(8 + 4 * bool(early), 5.4), layout="constrained")
     axes = figure.subplots(1, len(panels), squeeze=False, width_ratios=[2.2, 1][: len(panels)])[0]
     for own, shown in zip(axes, panels, strict=True):
-        for row in sorted(shown, key=lambda row: family(row) == OURS):  # ours is drawn last, on top
+        for row in sorted(shown, key=lambda row: family(row) == OURS):  # ours last, on top
             _curve(own, row, shown[row], best[row])
         own.axhline(chance, color="grey", linewidth=0.8, linestyle="--", label="random guess")
         own.set(xlabel="epoch", ylabel="test F1-micro (%)")
@@ -132,7 +120,7 @@ def _curve(axes: Axes, row: str, values: Sequence[float], best: int) -> None:
     axes.plot(epochs, values, color=colour, linewidth=0.6, alpha=0.3)
     axes.plot(epochs, smooth, color=colour, linewidth=2.4 if ours else 1.3)
     size = 11 if mark == "*" else 8
-    # the legend shows line and mark; the mark sits on the score itself, not on the running mean
+    # The mark is at the score itself, not at the running mean.
     chosen: Any = {"marker": mark, "markersize": size, "markeredgecolor": "white"}
     axes.plot(best + 1, values[best], color=colour, linewidth=2.4 if ours else 1.3, label=row, zorder=5, **chosen)
 
@@ -140,7 +128,7 @@ def _curve(axes: Axes, row: str, values: Sequence[float], best: int) -> None:
 def accuracy(
     rows: Sequence[str], cells: Mapping[str, Mapping[str, tuple[Sequence[float], tuple[float, float] | None]]]
 ) -> Figure:
-    """A panel for each dataset: the runs' mean ± deviation of each of the rows, and the paper's beside it."""
+    """Draw one panel for each dataset: mean and deviation of every row, and below it those of the paper."""
     columns = 2 if len(cells) == 4 else min(3, len(cells))
     height = math.ceil(len(cells) / columns)
     figure = Figure(figsize=(3.4 * columns + 1.2, (0.28 * len(rows) + 1) * height + 0.4), layout="constrained")
@@ -149,14 +137,11 @@ def accuracy(
         for row, (values, published) in panel.items():
             place = rows.index(row)
             if values:
-                spread = stdev(values) if len(values) > 1 else 0.0
-                axes.errorbar(
-                    mean(values), place - 0.14, xerr=spread, fmt="o", color=COLOURS[0], capsize=2, label="here"
-                )
+                look: Any = {"fmt": "o", "color": COLOURS[0], "capsize": 2, "label": "here"}
+                axes.errorbar(mean(values), place - 0.14, xerr=deviation(values), **look)
             if published is not None:
-                axes.errorbar(
-                    published[0], place + 0.14, xerr=published[1], fmt="s", color=COLOURS[1], capsize=2, label="paper"
-                )
+                look = {"fmt": "s", "color": COLOURS[1], "capsize": 2, "label": "paper"}
+                axes.errorbar(published[0], place + 0.14, xerr=published[1], **look)
         axes.set_title(dataset)
         axes.set_xlabel("test F1-micro (%)\nmean ± std")
         axes.grid(axis="x", linewidth=0.4)
@@ -170,7 +155,7 @@ def accuracy(
 
 @dataclass(frozen=True)
 class Bar:
-    """A row's paired difference to its base, with the paper's where it has one."""
+    """Paired difference of a row to its base, and the paper's difference if it reports one."""
 
     row: str
     base: str
@@ -179,7 +164,7 @@ class Bar:
 
 
 def differences(panels: Mapping[str, Sequence[Bar]]) -> Figure:
-    """A panel for each dataset, with its own rows: mean and 95 % interval of paired differences."""
+    """Draw mean and 95 % interval of paired differences, one panel for each dataset."""
     bases = {bar.base for bars in panels.values() for bar in bars}
     common = f"difference to {next(iter(bases))}" if len(bases) == 1 else "paired difference"
     break_ = "\n" if max(len(bar.row + bar.base) for bars in panels.values() for bar in bars) > 30 else " "
@@ -207,7 +192,7 @@ def _bar(axes: Axes, place: float, bar: Bar) -> None:
     if bar.paper is not None:
         axes.plot(bar.paper, place + 0.15, "s", color=COLOURS[1], label="paper")
         place -= 0.15
-    # the interval of two pairs is so wide that nothing else could be read
+    # The interval of two pairs is so wide that all others would be too small to read.
     if bar.difference.count < 3 or low is None or high is None:
         axes.plot(centre, place, "o", color=COLOURS[0], fillstyle="none", label="here, one or two pairs")
     else:
@@ -216,27 +201,28 @@ def _bar(axes: Axes, place: float, bar: Bar) -> None:
 
 
 def family(row: str) -> str:
-    """A row's name without its settings in parentheses."""
+    """Return the name of a row without the settings in parentheses."""
     return row.partition(" (")[0]
 
 
 def style(row: str) -> tuple[str, str]:
-    """Colour and mark of a row's method."""
+    """Return colour and mark of a row's method."""
     place = _PLACES.get(family(row), 0)
     return COLOURS[place], MARKS[place]
 
 
-def _line(axes: Axes, series: Series, label: str, number: int, shift: float) -> None:
+def line(axes: Axes, series: Series, label: str, number: int, shift: float = 0.0) -> None:
+    """Draw means with bars of one standard deviation, moved to the right by `shift`; `number` chooses the style."""
     places = sorted(series)
     means = [mean(series[place]) for place in places]
-    spread = [stdev(series[place]) if len(series[place]) > 1 else 0.0 for place in places]
+    deviations = [deviation(series[place]) for place in places]
     style: Any = {"color": COLOURS[number % len(COLOURS)], "marker": MARKS[number % len(MARKS)], "label": label}
     beside = [place + shift for place in places]
-    axes.errorbar(beside, means, spread, markersize=5, linewidth=1.3, capsize=2, elinewidth=0.7, **style)
+    axes.errorbar(beside, means, deviations, markersize=5, linewidth=1.3, capsize=2, elinewidth=0.7, **style)
 
 
 def _legend_below(figure: Figure, *panels: Axes) -> None:
-    """One legend outside of the axes, where it covers nothing."""
+    """Draw one legend for all panels below them."""
     entries = {
         label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }

@@ -1,6 +1,6 @@
-"""Accuracy against labels added after training: what a re-solve, some more epochs, and a new training each bring.
+"""Study of labels that are added after training: solve again, train for some more epochs, or train from scratch.
 
-`python -m lignn.studies.labels_added` runs what is not recorded yet and writes the report.
+`python -m lignn.studies.labels_added` runs what has no record yet and writes the report.
 """
 
 from __future__ import annotations
@@ -23,15 +23,11 @@ import torch
 from lignn import datasets
 from lignn.classifier import NodeClassifier, Update
 from lignn.errors import ConvergenceWarning
-from lignn.evaluation import workers
 from lignn.graph import Graph, Split, splits
-from lignn.studies import records
-from lignn.studies.records import FAILED, OK, Record
+from lignn.studies import records, runner
+from lignn.studies.records import OK, Record
 
 STUDY = "labels_added"
-SEED = 42
-"""Of the splits; with 10, 500 and 1000 nodes they are those of the paper's accuracy table."""
-
 SOLVED, TRAINED_ON, RETRAINED = "re-solved", "trained on", "retrained"
 
 
@@ -40,13 +36,13 @@ class Case:
     """One run on one dataset.
 
     Attributes:
-        dataset: its name.
-        run: number of the split, and seed.
-        start: labels a class to begin with.
-        val, test: sizes of the held-out sets.
-        added: labels a class that come later, one after the other setting.
-        epochs: for which training goes on.
-        parameters: of `NodeClassifier`, beside its preset.
+        dataset: name of the dataset.
+        run: number of the split, and the seed.
+        start: number of labels per class in the first training.
+        val, test: sizes of the validation and test sets.
+        added: numbers of labels per class that are added; each number is one setting.
+        epochs: number of epochs of the training that continues.
+        parameters: parameters of `NodeClassifier` that differ from its preset.
     """
 
     dataset: str
@@ -60,12 +56,12 @@ class Case:
 
     @property
     def identity(self) -> str:
-        """A hash of everything."""
+        """Hash of all attributes."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:16]
 
 
 def cases(runs: int | None = None) -> list[Case]:
-    """All runs of the study, run by run."""
+    """Return the cases of the study, ordered by run."""
     text = (resources.files("lignn.studies") / f"{STUDY}.toml").read_text(encoding="utf-8")
     study = tomllib.loads(text)
     return [
@@ -76,9 +72,10 @@ def cases(runs: int | None = None) -> list[Case]:
 
 
 def perform(case: Case) -> list[dict[str, Any]]:
-    """One point a number of added labels and way to use them: test score, seconds, and steps of the solve."""
+    """Return test score, seconds and steps for each number of added labels and each way to use them."""
     graph = datasets.load(case.dataset)
-    split = splits.per_class(graph, case.start, case.val, case.test, seed=SEED, runs=case.run + 1)[case.run]
+    sizes = (case.start, case.val, case.test)
+    split = splits.per_class(graph, *sizes, seed=splits.PAPER_SEED, runs=case.run + 1)[case.run]
     order = torch.randperm(graph.num_nodes, generator=torch.Generator().manual_seed(case.run))
     pool = order[~(split.train | split.held_out)[order]]
     classifier = NodeClassifier(**case.parameters, seed=case.run)
@@ -93,7 +90,7 @@ def perform(case: Case) -> list[dict[str, Any]]:
 
 
 def _points(classifier: NodeClassifier, split: Split, labels: dict[int, int], case: Case) -> list[dict[str, Any]]:
-    """The three ways to use some labels; the classifier is left as it was."""
+    """Use the labels in the three ways; the labels of the classifier are the same afterwards."""
     graph = classifier.graph_
     trained_on, retrained = deepcopy(classifier), NodeClassifier(**case.parameters, seed=case.run)
     more = split.train.clone()
@@ -121,32 +118,33 @@ def _first_of_each_class(graph: Graph, pool: torch.Tensor, amount: int) -> dict[
 
 
 def _seconds(act: Callable[[], Any]) -> dict[str, float]:
-    """Time of the clock and of the processor; the second is not stretched by what else the machine does."""
+    """Call `act` and return its wall time and processor time; other processes affect only the first."""
     wall, processor = time.perf_counter(), time.process_time()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a budget used up shows in the points
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the points have the number of steps
         act()
     return {"seconds": time.perf_counter() - wall, "processor_seconds": time.process_time() - processor}
 
 
 def execute(folder: Path, runs: int | None = None, jobs: int = 1, only: str | None = None) -> list[Record]:
-    """Do the runs without a record and append one for each; all records."""
+    """Run the cases without a record, append a record for each, and return all records."""
     file = records.file_of(folder, STUDY)
-    with records.locked(file):
-        records.repair(file)
-        there = {record["id"] for record in records.read(file) if record["status"] == OK}
-        todo = [case for case in cases(runs) if case.identity not in there and only in (None, case.dataset)]
-        common = records.provenance()
-        for case, result in workers.each(perform, todo, jobs):
-            failed = isinstance(result, workers.Failure)
-            outcome = {"status": FAILED, "reason": str(result)} if failed else {"status": OK, "points": result}
-            names = {"id": case.identity, "study": STUDY, "dataset": case.dataset, "seed": case.run}
-            records.append(file, names | outcome | {"config": asdict(case), "threads": 1} | common)
+    with records.appending(file) as there:
+        todo = [case for case in cases(runs) if there.get(case.identity) != OK and only in (None, case.dataset)]
+        runner.record_each(file, _perform, todo, jobs, _description)
     return records.read(file)
 
 
+def _perform(case: Case) -> dict[str, Any]:
+    return {"points": perform(case), "threads": torch.get_num_threads()}
+
+
+def _description(case: Case) -> Record:
+    return {"id": case.identity, "study": STUDY, "dataset": case.dataset, "seed": case.run, "config": asdict(case)}
+
+
 def main() -> None:
-    """The command."""
+    """Run the command."""
     from lignn.studies import labels_added_report
 
     parser = argparse.ArgumentParser(prog="python -m lignn.studies.labels_added", description=__doc__)

@@ -1,17 +1,17 @@
-"""The study of labels added, as a table and a picture."""
+"""Report of the study of added labels."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import mean, median, stdev
+from statistics import median
 
 from matplotlib.figure import Figure
 
 from lignn.evaluation import page
 from lignn.evaluation.page import Picture, Section, Table
 from lignn.evaluation.summary import mean_and_deviation
-from lignn.studies.figures import COLOURS, MARKS
+from lignn.studies import figures
 from lignn.studies.labels_added import RETRAINED, SOLVED, STUDY, TRAINED_ON
 from lignn.studies.records import FAILED, OK, Record
 
@@ -26,7 +26,7 @@ _TEXT = (
 
 
 def write(folder: Path, found: Sequence[Record]) -> list[Path]:
-    """Write the report of all records into `folder`; the files."""
+    """Write the report of these records into `folder`, and return its files."""
     good = [record for record in found if record["status"] == OK]
     failed = [f"{r['dataset']}, run {r['seed']} failed: {r['reason']}" for r in found if r["status"] == FAILED]
     names = list(dict.fromkeys(record["dataset"] for record in good))
@@ -39,7 +39,7 @@ def write(folder: Path, found: Sequence[Record]) -> list[Path]:
 
 
 def table(name: str, good: Sequence[Record]) -> Table:
-    """One row a number of added labels."""
+    """Return the table of one dataset, with one row for each number of added labels."""
     amounts = sorted({point["added"] for record in good for point in record["points"]})
     start = good[0]["config"]["start"]
     rows = [(f"+{amount}", *(_cell(good, amount, way) for way in WAYS)) for amount in amounts]
@@ -58,7 +58,7 @@ def _cell(good: Sequence[Record], amount: int, way: str) -> str:
 
 
 def figure(names: Sequence[str], good: Sequence[Record]) -> Figure:
-    """A panel a dataset, a line a way."""
+    """Draw one panel for each dataset and one line for each way to use the labels."""
     drawing = Figure(figsize=(max(5.0, 3.4 * len(names)), 3.6), layout="constrained")
     panels = drawing.subplots(1, len(names), squeeze=False)[0]
     for axes, name in zip(panels, names, strict=True):
@@ -66,12 +66,11 @@ def figure(names: Sequence[str], good: Sequence[Record]) -> Figure:
         amounts = sorted({point["added"] for point in points})
         for number, way in enumerate(WAYS):
             mine = [point for point in points if point["way"] == way or point["added"] == 0]
-            values = [[100 * point["test"] for point in mine if point["added"] == amount] for amount in amounts]
-            spread = [stdev(v) if len(v) > 1 else 0.0 for v in values]
-            axes.errorbar(
-                range(len(amounts)), [mean(v) for v in values], spread, label=way, color=COLOURS[number],
-                marker=MARKS[number], markersize=5, linewidth=1.3, capsize=2, elinewidth=0.7,
-            )  # fmt: skip
+            scores: figures.Series = {
+                place: [100 * point["test"] for point in mine if point["added"] == amount]
+                for place, amount in enumerate(amounts)
+            }
+            figures.line(axes, scores, way, number)
         axes.set_xticks(range(len(amounts)), [f"+{amount}" for amount in amounts])
         axes.set(title=name, xlabel="labels a class added")
     panels[0].set_ylabel("test F1-micro (%)")

@@ -1,4 +1,4 @@
-"""The numbers that the paper reports, from one file."""
+"""The numbers that the paper reports, from `published.toml`."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ def _all() -> dict[str, Any]:
 
 
 def citation() -> str:
-    """Which paper it is."""
+    """Return authors and title of the paper."""
     return _all()["citation"]["text"]
 
 
 def accuracy(study: str, row: str, dataset: str) -> tuple[float, float] | None:
-    """Mean and standard deviation of the test F1-micro in percent; None where the paper has none."""
+    """Return mean and standard deviation of the test F1-micro in percent; None if the paper does not report it."""
     values = _all()["accuracy"].get(study, {}).get(row, {}).get(dataset)
     return None if values is None else (values[0], values[1])
 
 
 def reading_of(row: str) -> str:
-    """The published row that `row` reads in another way, such as `L-GCN` for `L-GCN (α input)`; else itself."""
+    """Return the published row of which `row` is another reading: `L-GCN` for `L-GCN (α input)`; else `row`."""
     return next((row.removesuffix(end) for end in _all()["readings"]["ends"] if row.endswith(end)), row)
 
 
 def chosen(study: str, row: str, dataset: str) -> dict[str, Any] | None:
-    """The hyper-parameters that the paper's search chose; None where it gives none."""
+    """Return the hyper-parameters that the paper's search chose; None if the paper does not report them."""
     return _all()["search"].get(study, {}).get(row, {}).get(dataset)
 
 
 def claim(study: str) -> str | None:
-    """What the text says of a figure."""
+    """Return what the text of the paper says about a figure; None if nothing is quoted here."""
     return _all()["claims"].get(study)
 
 
 def chance(dataset: str) -> float:
-    """F1-micro of a random guess in percent; 0 where it is not known."""
+    """Return the F1-micro of a random guess in percent; 0 if it is not known."""
     return _all()["chance"].get(dataset, 0.0)

@@ -1,4 +1,4 @@
-"""Records: one JSON line a run, appended whole, never changed."""
+"""Records: one JSON line for each run, which is appended and never changed."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ except ImportError:  # on Windows
 Record = dict[str, Any]
 
 OK, FAILED, UNAVAILABLE = "ok", "failed", "unavailable"
-"""What became of a run; the last: its dataset is neither here nor to be had."""
+"""Status of a run; `unavailable`: its dataset is not stored here and cannot be downloaded."""
 
 
 def file_of(folder: Path, study: str) -> Path:
-    """Where the records of a study are."""
+    """Return the file with the records of a study."""
     return folder / f"{study}.jsonl"
 
 
 def read(file: Path) -> list[Record]:
-    """All whole records, the last of each identity; none if there is no file.
+    """Return the last record of each identity; no records if there is no file.
 
-    A last line that a kill has cut short is ignored.
+    A last line without a newline, which a killed process leaves behind, is ignored.
     """
     if not file.exists():
         return []
@@ -42,7 +42,7 @@ def read(file: Path) -> list[Record]:
     lines = file.read_bytes().split(b"\n")
     for number, line in enumerate(lines, 1):
         if number == len(lines):
-            break  # behind the last newline: nothing, or a torn line
+            break  # After the last newline, there is nothing or an incomplete line.
         try:
             record = json.loads(line)
             records[record["id"]] = record
@@ -53,9 +53,9 @@ def read(file: Path) -> list[Record]:
 
 @contextmanager
 def locked(file: Path) -> Iterator[None]:
-    """Keep the file for this process to append to; its folder is made. Who only reads needs no lock.
+    """Lock the file, so that no other process appends to it; its folder is created. Reading needs no lock.
 
-    The system ends the lock with the process, however that ends. Systems without `fcntl` have none.
+    The system releases the lock when the process ends, also when it is killed. Without `fcntl` there is no lock.
     """
     with _opened(file) as opened:
         if fcntl is not None:
@@ -66,12 +66,20 @@ def locked(file: Path) -> Iterator[None]:
                     f"{file}: another process is adding records; wait until it is done, or choose another folder"
                 ) from error
             except OSError:
-                pass  # a file system without locks
+                pass  # The file system has no locks.
         yield
 
 
+@contextmanager
+def appending(file: Path) -> Iterator[dict[str, str]]:
+    """Lock and repair a file; the context's value is the status of each record by identity."""
+    with locked(file):
+        repair(file)
+        yield {record["id"]: record["status"] for record in read(file)}
+
+
 def repair(file: Path) -> None:
-    """Make a file ready to be appended to: its folder exists, a torn last line is cut off."""
+    """Remove an incomplete last line from the file; its folder is created."""
     with _opened(file) as opened:
         opened.seek(0)
         content = opened.read()
@@ -92,7 +100,7 @@ def _opened(file: Path) -> Iterator[BinaryIO]:
 
 
 def append(file: Path, record: Record) -> None:
-    """Add one line by a single write and have it on the disk."""
+    """Append one line by a single write, and flush it to the disk."""
     line = json.dumps(record, ensure_ascii=False, allow_nan=False).encode() + b"\n"
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
@@ -105,12 +113,12 @@ def append(file: Path, record: Record) -> None:
         raise LignnError(f"{file}: a record could not be written: {error.strerror}") from error
     if written != len(line):
         raise LignnError(
-            f"{file}: a record could not be written whole, the disk may be full; the run is repeated next time"
+            f"{file}: only a part of a record could be written, the disk may be full; free some space and start again"
         )
 
 
 def scores(records: Iterable[Record], part: str = "test") -> dict[tuple[str, str], dict[Hashable, float]]:
-    """Scores in percent by row and dataset, and there by seed: it is the number of the run, which chooses the split."""
+    """Return scores in percent by row and dataset, and for each of these by seed, which is the number of the run."""
     cells: dict[tuple[str, str], dict[Hashable, float]] = {}
     for record in records:
         if record["status"] == OK and "scores" in record:
@@ -120,7 +128,7 @@ def scores(records: Iterable[Record], part: str = "test") -> dict[tuple[str, str
 
 
 def provenance() -> dict[str, Any]:
-    """Versions, and the commit of the code if it runs from a checkout."""
+    """Return versions, machine, and the commit if the code runs from a checkout."""
     versions = {name: version(name) for name in ("torch", "numpy", "scipy", "numba")}
     return {
         "versions": {"lignn": lignn.__version__, "python": platform.python_version()} | versions,
@@ -130,7 +138,7 @@ def provenance() -> dict[str, Any]:
 
 
 def _commit(folder: Path) -> Mapping[str, Any] | None:
-    """Commit of the repository that tracks `folder`, and whether the code differs from it; None without one."""
+    """Return the commit of the repository that tracks `folder`, and whether the code differs; None without one."""
 
     def git(*arguments: str) -> str | None:
         try:

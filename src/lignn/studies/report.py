@@ -1,58 +1,84 @@
-"""Reports: the paper's tables and figures from a folder of records, beside the published numbers."""
+"""The report of all studies: the paper's tables and figures from records, beside the published numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from lignn.errors import InputError
 from lignn.evaluation import page
-from lignn.evaluation.page import Section, Table
-from lignn.studies import published, records, sections, study
-from lignn.studies.found import NO_DATA, Found
+from lignn.evaluation.page import Block, Section, Table
+from lignn.studies import published, records, study
 from lignn.studies.records import FAILED, OK, UNAVAILABLE, Record
+from lignn.studies.results import NO_DATA, Results
+from lignn.studies.views import accuracy, changes, contraction, curves, lengths, search, transitions
+
+VIEWS: dict[str, Callable[[Results], list[Block]]] = {
+    "accuracy": accuracy.view,
+    "changes": changes.view,
+    "transitions": transitions.view,
+    "contraction": contraction.view,
+    "curves": curves.view,
+    "lengths": lengths.view,
+    "search": search.view,
+}
+"""How a study is shown, by the name in its file."""
 
 
 def report(folder: Path, out: Path | None = None) -> list[Path]:
-    """Write Markdown, HTML and pictures for all records in `folder` (to `out`, default there); the files."""
+    """Write the report of all records in `folder` into `out`, by default the same folder, and return its files."""
     there = {file.stem: records.read(file) for file in sorted(folder.glob("*.jsonl"))}
     there = {name: own for name, own in there.items() if own and all(map(_of_a_study, own))}
     if not there:
         raise InputError(f"{folder}: there are no records of a study (*.jsonl); `lignn reproduce` writes them")
     absent = unavailable([record for own in there.values() for record in own])
     known = {name: study.load(name) for name in study.names()}
-    found = {
-        name: Found.of(name, there.get(name, []), known.get(name), absent) for name in dict.fromkeys([*known, *there])
+    results = {
+        name: Results.of(name, there.get(name, []), known.get(name), absent) for name in dict.fromkeys([*known, *there])
     }
-    parts = [overview(found)]
-    for name, own in found.items():
+    parts = [overview(results)]
+    for name, own in results.items():
         title, view = (known[name].title, known[name].report) if name in known else (name, "changes")
         if own.records:
-            parts.append(sections.section(title, view, own))
+            parts.append(section(title, view, own))
     return page.write(out or folder, "Reproduction of the paper's experiments", parts)
 
 
 def _of_a_study(record: Record) -> bool:
-    """Other records, such as those of labels added, have reports of their own."""
+    """Return whether the report shows this record; the study of added labels has its own report."""
     return "row" in record or record.get("status") == UNAVAILABLE
 
 
 def unavailable(everything: Iterable[Record]) -> set[str]:
-    """Datasets that some study could not have, and none had."""
+    """Return the datasets that were unavailable to some study and available to none."""
     by_status: dict[str, set[str]] = {OK: set(), UNAVAILABLE: set(), FAILED: set()}
     for record in everything:
         by_status[record["status"]].add(record["dataset"])
     return by_status[UNAVAILABLE] - by_status[OK]
 
 
-def overview(found: Mapping[str, Found]) -> Section:
-    """What there is and what was cut, and with which code and machine it was made."""
+def section(title: str, view: str, results: Results) -> Section:
+    """Return the section of a study."""
+    claim = published.claim(results.study)
+    blocks: list[Block] = [] if claim is None else [f"The paper: {claim}"]
+    return Section(title, [*blocks, *VIEWS[view](results), *failures(results)])
+
+
+def failures(results: Results) -> list[Block]:
+    """Return a table of the runs that failed; nothing if none did."""
+    failed = [record for record in results.records if record["status"] == FAILED]
+    rows = [(record["row"], record["dataset"], str(record["seed"]), record["reason"]) for record in failed]
+    return [Table("Runs that failed", ("", "dataset", "run", "reason"), rows)] if rows else []
+
+
+def overview(results: Mapping[str, Results]) -> Section:
+    """Return the section that tells which runs there are, with which code, versions and machines."""
     rows = []
-    for name, own in found.items():
+    for name, own in results.items():
         failed = sum(record["status"] == FAILED for record in own.records)
         hours = sum(record["seconds"] for record in own.good) / 3600
         rows.append((name, _progress(own), _cells(own), str(len(own.left_out)), str(failed), f"{hours:.2f} h"))
-    everything = [record for own in found.values() for record in own.good]
+    everything = [record for own in results.values() for record in own.good]
     made = [
         f"Commits: {_distinct(_commit(record) for record in everything)}.",
         f"Versions: {_distinct(_versions(record) for record in everything)}.",
@@ -63,7 +89,7 @@ def overview(found: Mapping[str, Found]) -> Section:
     return Section("What is here", [f"Published numbers: {published.citation()}.", table, *made])
 
 
-def _progress(own: Found) -> str:
+def _progress(own: Results) -> str:
     if not own.planned:
         return str(len(own.good))
     done = sum(there for there, _ in own.cells.values())
@@ -71,8 +97,8 @@ def _progress(own: Found) -> str:
     return f"{done} of {len(own.planned)} runs" + (f", and {more} more than planned" if more else "")
 
 
-def _cells(own: Found) -> str:
-    """How many cells have all, some or none of their runs."""
+def _cells(own: Results) -> str:
+    """Return how many cells have all, some or none of their runs."""
     counts: dict[str, int] = {}
     for (_, dataset), (done, planned) in own.cells.items():
         state = "whole" if done == planned else "in part" if done else NO_DATA if dataset in own.absent else "not run"

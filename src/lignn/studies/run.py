@@ -22,9 +22,6 @@ from lignn.studies.config import RunConfig
 from lignn.studies.resolved import resolved
 from lignn.training import Assembly, History, Scorer, Settings, assemble, scorer
 
-PAPER_SEED = 42
-"""Of the splits behind the paper's accuracy table."""
-
 
 def assembled(config: RunConfig) -> tuple[Assembly, Scorer, int]:
     """Return the training run that `config` describes, its scorer, and the number of its split."""
@@ -70,7 +67,7 @@ def choose_split(graph: Graph, split: Mapping[str, Any]) -> tuple[int, Split]:
     """Return number and split that `RunConfig.split` describes; public splits are reused if there are too few."""
     number = split["number"]
     if split["kind"] == "paper":
-        return number, splits.per_class(graph, seed=PAPER_SEED, runs=number + 1)[number]
+        return number, splits.per_class(graph, seed=splits.PAPER_SEED, runs=number + 1)[number]
     if split["kind"] == "stratified":
         return number, splits.stratified(graph, split["fractions"], seed=number)
     if not graph.splits:

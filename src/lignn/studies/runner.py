@@ -1,4 +1,4 @@
-"""The runner: what of a study is still to do, done and recorded."""
+"""The runner of studies: it runs what has no record yet, and records it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lignn.errors import DatasetError
 from lignn.evaluation import workers
@@ -15,18 +15,20 @@ from lignn.studies import records
 from lignn.studies.records import FAILED, OK, UNAVAILABLE, Record
 from lignn.studies.study import Run, Study
 
+Task = TypeVar("Task")
+
 Report = Callable[[Record], None]
 """Called with each new record."""
 
 
 @dataclass(frozen=True)
 class Agenda:
-    """A study's runs against the records that are there.
+    """The runs of a study, by whether they have a record.
 
     Attributes:
-        file: of the records.
+        file: the file of the records.
         todo: runs without a record.
-        done: records of planned runs, failed ones included.
+        done: records of planned runs, also of those that failed.
     """
 
     file: Path
@@ -37,7 +39,7 @@ class Agenda:
 def agenda(
     study: Study, folder: Path, runs: int | None = None, only: Sequence[str] = (), retry: bool = False
 ) -> Agenda:
-    """What is done and what is to do; `retry` counts failed runs as to do."""
+    """Return what is done and what is to do; with `retry`, failed runs are done again."""
     planned = study.plan(runs, only)
     file = records.file_of(folder, study.name)
     there = {record["id"]: record for record in records.read(file)}
@@ -48,38 +50,60 @@ def agenda(
 
 
 def execute(work: Agenda, jobs: int = 1, report: Report = lambda _: None) -> list[Record]:
-    """Do what is to do in `jobs` processes and append a record for each run; the new records.
+    """Run what is to do in `jobs` processes, append a record for each run, and return the new records.
 
-    Every run is a function of its config alone, so neither the order nor the number of processes shows in the results.
-    While it lasts no other process can add to the file.
+    The result of a run depends on its config only, not on the order of runs or the number of processes. Meanwhile no
+    other process can append to the file.
     """
     if not work.todo:
         return []
-    with records.locked(work.file):
-        records.repair(work.file)
-        there = {record["id"]: record["status"] for record in records.read(work.file)}
-        todo = [run for run in work.todo if there.get(run.config.identity) != OK]  # another process may have been here
-        new: list[Record] = []
+    new: list[Record] = []
 
-        def keep(record: Record) -> None:
-            if record["id"] not in there or record["status"] != UNAVAILABLE:
-                records.append(work.file, record)
-            new.append(record)
-            report(record)
+    def tell(record: Record) -> None:
+        new.append(record)
+        report(record)
 
+    with records.appending(work.file) as there:
+        todo = [run for run in work.todo if there.get(run.config.identity) != OK]  # another process may have run it
         absent = unavailable(run.config.dataset for run in todo)
         for dataset in absent:
-            keep(_unavailable(todo[0].study, dataset))
+            record = _unavailable(todo[0].study, dataset)
+            if record["id"] not in there:
+                records.append(work.file, record)
+            tell(record)
         present = [run for run in todo if run.config.dataset not in absent]
-        common = records.provenance()
-        with closing(workers.each(_perform, present, jobs)) as results:
-            for run, result in results:
-                keep(_record(run, result) | common)
+        record_each(work.file, _perform, present, jobs, _description, tell)
     return new
 
 
-def here(dataset: str) -> bool:
-    """Whether a dataset can be had without a download; that its file can be read is for the run to find out."""
+def record_each(
+    file: Path,
+    function: Callable[[Task], dict[str, Any]],
+    tasks: Sequence[Task],
+    jobs: int,
+    describe: Callable[[Task], Record],
+    report: Report = lambda _: None,
+) -> None:
+    """Call `function` with every task in `jobs` processes, and append a record of each result or failure to `file`.
+
+    Args:
+        file: the file of the records, which the caller has locked, see `records.appending`.
+        function: returns the results of a task by name.
+        tasks: the tasks.
+        jobs: number of processes.
+        describe: returns what the record says about a task besides its results.
+        report: called with each new record.
+    """
+    common = records.provenance()
+    with closing(workers.each(function, tasks, jobs)) as results:
+        for task, result in results:
+            record = describe(task) | _outcome(result) | common
+            records.append(file, record)
+            report(record)
+
+
+def is_here(dataset: str) -> bool:
+    """Return whether a dataset needs no download; its file is not read."""
     from lignn.datasets import catalogue, places
 
     entry = catalogue.find(dataset)
@@ -87,12 +111,12 @@ def here(dataset: str) -> bool:
 
 
 def unavailable(names: Iterable[str]) -> list[str]:
-    """Those of the datasets that are neither here nor to be downloaded, which is tried."""
+    """Try to download the datasets that are not here, and return those for which this fails."""
     from lignn import datasets
 
     absent = []
     for name in dict.fromkeys(names):
-        if here(name):
+        if is_here(name):
             continue
         try:
             datasets.load(name)
@@ -102,7 +126,7 @@ def unavailable(names: Iterable[str]) -> list[str]:
 
 
 def _perform(run: Run) -> dict[str, Any]:
-    from lignn.studies.run import perform  # in the worker, so that a plan needs no torch
+    from lignn.studies.run import perform  # here, because a plan needs no torch
 
     return perform(run.config)
 
@@ -111,7 +135,7 @@ def _unavailable(study: str, dataset: str) -> Record:
     return {"id": f"{study}/{dataset}", "study": study, "dataset": dataset, "status": UNAVAILABLE}
 
 
-def _record(run: Run, result: Any) -> Record:
+def _description(run: Run) -> Record:
     config = run.config
     return {
         "id": config.identity,
@@ -123,7 +147,6 @@ def _record(run: Run, result: Any) -> Record:
         "backbone": config.backbone.get("name"),
         "split": config.split.get("number"),
         "seed": config.seed,
-        **_outcome(result),
         "config": config.plain(),
     }
 

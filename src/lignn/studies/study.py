@@ -1,11 +1,22 @@
-"""Studies: which runs make up a figure or table, read from TOML files.
+"""Studies: the runs of a figure or table, read from a TOML file.
 
-A study has settings for all its runs (`[base]`), changes for single datasets (`[dataset.NAME]`), settings that several
-cases share (`[shared.NAME]`), and cases (`[[case]]`). A case names the row of the report it stands for (`row`;
-`{method.mask_rate}` is replaced by that setting), the row it is compared with (`against`), what it shares (`use`), its
-datasets (`datasets`, default the keys of `on`, or all of the study), and settings to go through (`vary`: lists by
-dotted name, all combinations). A case and what it shares may have changes for single datasets (`on.NAME`). Nested
-tables are merged, later ones win: base, dataset, shared, case, `vary`.
+A study has these tables:
+
+- `[base]`: settings of all runs.
+- `[dataset.NAME]`: settings of one dataset.
+- `[shared.NAME]`: settings that several cases use.
+- `[[case]]`: settings of one row of the report, or of several.
+
+A case has these keys besides its settings:
+
+- `row`: name of the row; `{method.mask_rate}` is replaced by that setting.
+- `against`: row that it is compared with.
+- `use`: names of `[shared.NAME]`.
+- `datasets`: its datasets; by default the keys of `on`, or else all of the study.
+- `vary`: lists of values by dotted name; all their combinations are run.
+- `on.NAME`: settings of one dataset, also allowed in `[shared.NAME]`.
+
+Nested tables are merged. Later ones override earlier ones in this order: base, dataset, shared, case, `vary`.
 """
 
 from __future__ import annotations
@@ -30,7 +41,7 @@ _IN_WORDS = {str: "a text", int: "a whole number", list: "a list", dict: "a tabl
 
 @dataclass(frozen=True)
 class Run:
-    """One planned run: where it stands in its study, and its config."""
+    """A planned run: its place in the study, and its config."""
 
     study: str
     row: str
@@ -39,7 +50,7 @@ class Run:
 
     @property
     def cell(self) -> tuple[str, str]:
-        """Row and dataset: runs of a cell differ in seed and split, or in what the row's name does not tell."""
+        """Row and dataset; the runs of a cell differ in seed and split, or in settings that the row does not name."""
         return self.row, self.config.dataset
 
 
@@ -48,15 +59,15 @@ class Study:
     """A figure or table of the paper as data.
 
     Attributes:
-        name: of the study and of its record file.
-        title: one line.
-        report: how `lignn report` shows it.
-        runs: how many runs a case has if the user does not say.
+        name: name of the study and of its file of records.
+        title: title in the report.
+        report: name of the view that `lignn report` shows it with.
+        runs: default number of runs of each case.
+        datasets: names of the datasets, in the order of the report.
         base: settings of all runs.
-        datasets: names, in the order of the report.
         changes: settings of single datasets.
         shared: settings that cases use by name.
-        cases: as in the file.
+        cases: the cases, as in the file.
     """
 
     name: str
@@ -70,11 +81,11 @@ class Study:
     cases: Sequence[Mapping[str, Any]] = field(repr=False)
 
     def plan(self, runs: int | None = None, only: Sequence[str] = ()) -> list[Run]:
-        """All runs, run number by run number, so that an unfinished study has about as many runs in every cell.
+        """Return all runs, ordered by run number, so that the cells of an unfinished study have about as many runs.
 
         Args:
-            runs: how many of each case, default the study's own number.
-            only: `ROW/DATASET`, `ROW` or `DATASET`, each with wildcards; a run is kept if one of them matches.
+            runs: number of runs of each case; by default that of the study.
+            only: patterns `ROW/DATASET`, `ROW` or `DATASET` with wildcards; runs that match none are left out.
         """
         numbers = range(self.runs if runs is None else runs)
         planned = [run for number in numbers for case in self.cases for run in self._expand(case, number)]
@@ -82,7 +93,7 @@ class Study:
         return [run for run in unique if not only or any(_matches(run, pattern) for pattern in only)]
 
     def rows(self) -> list[str]:
-        """Rows in the order of the study."""
+        """Return the names of the rows in the order of the study."""
         return list(dict.fromkeys(run.row for case in self.cases for run in self._expand(case, 0)))
 
     def _expand(self, case: Mapping[str, Any], number: int) -> Iterator[Run]:
@@ -105,12 +116,12 @@ class Study:
 
 
 def _nested(name: str, value: Any) -> dict[str, Any]:
-    """`a.b` and 1 as `{"a": {"b": 1}}`."""
+    """Return `{"a": {"b": value}}` for the name `a.b`."""
     return reduce(lambda inner, key: {key: inner}, reversed(name.split(".")), value)
 
 
 def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """Both, nested tables merged, `second` wins."""
+    """Merge two nested tables; `second` overrides `first`."""
     result = dict(first)
     for key, value in second.items():
         both_tables = isinstance(value, Mapping) and isinstance(result.get(key), Mapping)
@@ -119,7 +130,7 @@ def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any
 
 
 def _filled(template: str, settings: Mapping[str, Any]) -> str:
-    """The template with `{a.b}` replaced by the setting of that name."""
+    """Replace `{a.b}` in the template by the setting of that name."""
 
     def setting(match: re.Match[str]) -> str:
         try:
@@ -139,13 +150,13 @@ def _matches(run: Run, pattern: str) -> bool:
 
 
 def names() -> list[str]:
-    """The studies that come with the package."""
+    """Return the names of the studies that come with the package."""
     folder = resources.files("lignn.studies") / "definitions"
     return sorted(Path(file.name).stem for file in folder.iterdir() if file.name.endswith(".toml"))
 
 
 def load(name: str) -> Study:
-    """The study of this name, or that of a `.toml` file."""
+    """Return the study with this name, or the one in this `.toml` file."""
     if name.endswith(".toml"):
         try:
             return parse(Path(name).stem, Path(name).read_text(encoding="utf-8"))
@@ -167,7 +178,7 @@ def _check_types(where: str, values: Mapping[str, Any], types: Mapping[str, type
 
 
 def parse(name: str, text: str) -> Study:
-    """A study from the text of its file."""
+    """Return the study that is described by the text of a file."""
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -180,7 +191,7 @@ def parse(name: str, text: str) -> Study:
     for number, case in enumerate(values["case"]):
         where = f"study {name}, case {number}"
         if not isinstance(case, dict) or "row" not in case:
-            raise ConfigError(f"{where}: it has no row")
+            raise ConfigError(f"{where}: it has no row; add a line `row = ...`")
         _check_types(where, {key: case[key] for key in case if key in _CASE_KEYS}, _CASE_KEYS)
         _check_types(f"{where}, vary", case.get("vary", {}), dict.fromkeys(case.get("vary", {}), list))
         if absent := set(case.get("use", [])) - set(values.get("shared", {})):

@@ -1,1 +1,1 @@
-"""The ways in which a study is shown in the report, one a file. They read records, and nothing else of a run."""
+"""How the report shows each kind of study."""

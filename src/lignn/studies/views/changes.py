@@ -1,4 +1,4 @@
-"""Rows that change one thing of another row: what each change gains, and what it costs."""
+"""Rows that differ in one setting from another row: gain and cost of the change."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from statistics import mean, median
 from lignn.evaluation.page import Block, Picture, Table
 from lignn.evaluation.summary import mean_and_deviation, paired
 from lignn.studies import figures
-from lignn.studies.found import NO_DATA, NOT_RUN, Found
 from lignn.studies.records import Record, scores
+from lignn.studies.results import NO_DATA, NOT_RUN, Results
 
 Runs = dict[Hashable, Record]
 """Records of one row and dataset by seed."""
 
 
-def view(found: Found) -> list[Block]:
-    """One table of scores, gains and costs, the gains drawn, and what was not run."""
+def view(results: Results) -> list[Block]:
+    """Return a table of scores, gains and costs, a picture of the gains, and the rows that were not run."""
     runs: dict[tuple[str, str], Runs] = {}
-    for record in found.good:
+    for record in results.good:
         runs.setdefault((record["row"], record["dataset"]), {})[record["seed"]] = record
-    cells = scores(found.records)
+    cells = scores(results.records)
     lines = []
     panels: dict[str, list[figures.Bar]] = {}
-    for dataset in found.datasets:
+    for dataset in results.datasets:
         bars: list[figures.Bar] = []
-        for row in (row for row in found.rows if (row, dataset) in runs):
+        for row in (row for row in results.rows if (row, dataset) in runs):
             own = runs[row, dataset]
             base = next(iter(own.values()))["against"]
             others = runs.get((base, dataset), {})
@@ -38,16 +38,19 @@ def view(found: Found) -> list[Block]:
             panels[dataset] = bars
     if not lines:
         return [NOT_RUN]
-    blocks: list[Block] = [*(_verdict(dataset, bars) for dataset, bars in panels.items()), *_cut(found, list(runs))]
+    blocks: list[Block] = [
+        *(_verdict(dataset, bars) for dataset, bars in panels.items()),
+        *_not_run(results, list(runs)),
+    ]
     blocks.append(_table(lines))
     if panels:
         caption = "Paired differences in points of F1-micro, mean and 95 % interval"
-        blocks.append(Picture(found.study, caption, figures.differences(panels)))
+        blocks.append(Picture(results.study, caption, figures.differences(panels)))
     return blocks
 
 
 def _verdict(dataset: str, bars: Sequence[figures.Bar]) -> str:
-    """Which rows the intervals set apart from those that they are compared with."""
+    """Return the rows by whether the interval of their difference lies above 0, below 0 or contains it."""
     sides: dict[int | None, list[str]] = {1: [], -1: [], 0: [], None: []}
     for bar in bars:
         sides[bar.difference.sign].append(f"{bar.row} ({bar.difference.mean:+.2f})")
@@ -67,7 +70,10 @@ def _table(lines: Sequence[Sequence[str]]) -> Table:
 
 
 def _seconds(runs: Runs) -> dict[Hashable, tuple[float, float]]:
-    """Processor time of a run and of an epoch, where it was recorded; wall time would be that of a busy machine."""
+    """Return the recorded processor time of each run and of its epochs.
+
+    Wall time is not used because it depends on what else the machine did.
+    """
     return {
         key: (record["processor_seconds"], record["processor_seconds"] / record["epochs"])
         for key, record in runs.items()
@@ -91,13 +97,13 @@ def _ratios(runs: Runs, others: Runs) -> tuple[str, str]:
     return f"{run:.2f}", f"{epoch:.2f}"
 
 
-def _cut(found: Found, there: Sequence[tuple[str, str]]) -> list[Block]:
-    """Planned rows without a run, by dataset."""
+def _not_run(results: Results, there: Sequence[tuple[str, str]]) -> list[Block]:
+    """Return a sentence on the planned rows without a run; nothing if there are none."""
     said = []
-    for dataset in found.datasets:
-        planned = [row for row, own in found.cells if own == dataset]
+    for dataset in results.datasets:
+        planned = [row for row, own in results.cells if own == dataset]
         missing = [row for row in planned if (row, dataset) not in there]
         if missing:
             names = f"all {len(missing)} rows" if len(missing) == len(planned) else ", ".join(missing)
-            said.append(f"{dataset}: {names}" + (f" ({NO_DATA})" if dataset in found.absent else ""))
+            said.append(f"{dataset}: {names}" + (f" ({NO_DATA})" if dataset in results.absent else ""))
     return [f"Not run: {'; '.join(said)}."] if said else []

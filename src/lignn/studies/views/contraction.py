@@ -1,4 +1,4 @@
-"""The stochastic Lipschitz constant K̂ against the mask rate β: the paper's Figure 2, and the same in other settings."""
+"""The paper's Figure 2: the stochastic Lipschitz constant K̂ against the mask rate β."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from statistics import mean
 from lignn.evaluation.page import Block, Picture, Table
 from lignn.evaluation.summary import Difference, mean_and_deviation, paired
 from lignn.studies import figures
-from lignn.studies.found import NOT_RUN, Found
 from lignn.studies.records import Record
+from lignn.studies.results import NOT_RUN, Results
 
 SOLVES = ("forward", "backward")
 
@@ -20,9 +20,9 @@ class Measured:
     """K̂ of one line and one solve at the chosen epoch.
 
     Attributes:
-        grid: the mask rates that a complete run has.
-        values: by the seed of a run, there by β; None where no ratio of steps could be measured.
-        epochs: the chosen epochs of all runs, by β.
+        grid: mask rates of a complete run.
+        values: K̂ by seed, and for each seed by β; None if no ratio of steps could be measured.
+        epochs: chosen epochs of all runs, by β.
     """
 
     grid: tuple[float, ...]
@@ -31,36 +31,36 @@ class Measured:
 
     @classmethod
     def of(cls, records: Iterable[Record], solve: str, grid: tuple[float, ...]) -> Measured:
-        """From the records of one line."""
+        """Return the values of the records of one line."""
         own = cls(grid)
         for record in records:
             rate = record["config"]["method"]["mask_rate"]
             measured = record["solves"].get(solve, {}).get("contraction_at_best")
-            own.values.setdefault(record["seed"], {})[rate] = measured or None  # a solver without a ratio says 0
+            own.values.setdefault(record["seed"], {})[rate] = measured or None  # 0: the solver had no ratio
             own.epochs.setdefault(rate, []).append(record["best_epoch"])
         return own
 
     @property
     def missing(self) -> int:
-        """Runs without K̂."""
+        """Number of runs without K̂."""
         return sum(value is None for run in self.values.values() for value in run.values())
 
     @property
     def series(self) -> dict[float, list[float]]:
-        """All values of every β."""
+        """All values of each β."""
         rates = sorted({rate for run in self.values.values() for rate in run})
         there = {rate: [run[rate] for run in self.values.values() if run.get(rate) is not None] for rate in rates}
         return {rate: [value for value in values if value is not None] for rate, values in there.items() if values}
 
     @property
     def whole(self) -> list[dict[float, float]]:
-        """The runs with the complete grid, without the values that are missing."""
+        """Values by β of each run with the complete grid, without missing values."""
         whole = [run for run in self.values.values() if set(self.grid) <= set(run)]
         return [{rate: value for rate, value in sorted(run.items()) if value is not None} for run in whole]
 
     @property
     def ranks(self) -> list[float]:
-        """Spearman's correlation of K̂ with β of each complete run in which K̂ varies."""
+        """Spearman's correlation of K̂ with β, for each complete run in which K̂ varies."""
         from scipy.stats import spearmanr
 
         varied = [run for run in self.whole if len(set(run.values())) > 1]
@@ -68,7 +68,7 @@ class Measured:
 
     @property
     def fall(self) -> Difference | None:
-        """K̂ at the largest β minus that at the smallest, in complete runs that have both."""
+        """Paired difference of K̂ at the largest and at the smallest β, over the complete runs that have both."""
         least, most = (
             {number: run[rate] for number, run in enumerate(self.whole) if rate in run}
             for rate in (self.grid[0], self.grid[-1])
@@ -76,12 +76,12 @@ class Measured:
         return paired(most, least)
 
 
-def view(found: Found) -> list[Block]:
-    """K̂ drawn against β, rank correlations, and what they say."""
-    lines = _lines(found)
+def view(results: Results) -> list[Block]:
+    """Return a picture of K̂ against β, a table of rank correlations, and what they show."""
+    lines = _lines(results)
     if not any(lines.values()):
         return [NOT_RUN]
-    configs = [run.config.plain() for run in found.planned.values()] or [record["config"] for record in found.good]
+    configs = [run.config.plain() for run in results.planned.values()] or [record["config"] for record in results.good]
     grid = tuple(sorted({config["method"]["mask_rate"] for config in configs}))
     measured = {
         (name, solve): Measured.of(records, solve, grid)
@@ -112,22 +112,23 @@ def view(found: Found) -> list[Block]:
         "Runs in which no two steps could be compared have no K̂ and are left out; chosen epoch: mean of the runs"
     )
     drawn = "Stochastic Lipschitz constant K̂ of LI-GCN at the chosen epoch against the mask rate β"
-    picture = Picture(found.study, drawn, figures.contraction({s: own for s, own in panels.items() if own}))
+    picture = Picture(results.study, drawn, figures.contraction({s: own for s, own in panels.items() if own}))
     said = (_verdict(list(lines), measured, solve, grid) for solve in SOLVES)
     return [*said, picture, Table(caption, header, rows)]
 
 
-def _lines(found: Found) -> dict[str, list[Record]]:
-    """The records of each line, planned ones without records included: a dataset, with its setting if there are more.
+def _lines(results: Results) -> dict[str, list[Record]]:
+    """Return the records of each line, also of planned lines without records.
 
-    A row is named by its setting, then by its mask rate.
+    A line is a dataset, or a dataset and a setting if there are several settings. The name of a row starts with its
+    setting, followed by its mask rate.
     """
-    planned = [run.cell for run in found.planned.values()] or [(row["row"], row["dataset"]) for row in found.good]
+    planned = [run.cell for run in results.planned.values()] or [(row["row"], row["dataset"]) for row in results.good]
     settings = {row: row.partition("β")[0].rstrip(" (,") for row, _ in planned}
     several = len(set(settings.values())) > 1
     names = {(row, dataset): f"{dataset}, {settings[row]}" if several else dataset for row, dataset in planned}
     lines: dict[str, list[Record]] = {name: [] for name in names.values()}
-    for record in found.good:
+    for record in results.good:
         lines[names[record["row"], record["dataset"]]].append(record)
     return lines
 

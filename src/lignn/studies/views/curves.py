@@ -1,4 +1,4 @@
-"""The paper's Figure 3: the test score of every epoch, and whose training collapses."""
+"""The paper's Figure 3: the test score of every epoch, and which methods collapse in training."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from statistics import mean
 
 from lignn.evaluation.page import Block, Picture, Table
 from lignn.studies import figures, published
-from lignn.studies.found import NOT_RUN, Found
 from lignn.studies.records import Record
+from lignn.studies.results import NOT_RUN, Results
 
 WINDOW = 50
-"""Epochs over which a score is averaged."""
+"""Number of epochs over which a score is averaged."""
 AT_CHANCE = 2.0
-"""Points above a random guess up to which a score is no better than it."""
+"""A score that is at most so many points above a random guess is no better than it."""
 LOST = 1 / 3
-"""Of the gain over a random guess: who loses more has collapsed."""
+"""A run that loses more than this share of its gain over a random guess has collapsed."""
 
 DEFINITION = (
     f"Collapse: some epoch's score is followed, at once or later, by {WINDOW} epochs whose mean has lost more than a "
@@ -29,16 +29,16 @@ DEFINITION = (
 
 @dataclass(frozen=True)
 class Course:
-    """How the test score of one run went, in percent; epochs count from 1.
+    """Summary of the test scores of one run, in percent; epochs count from 1.
 
     Attributes:
-        chosen, chosen_epoch: where the validation score is best; after both phases for C&S.
-        highest, highest_epoch: of all epochs.
-        lowest: after the highest; the highest itself at the very end.
+        chosen, chosen_epoch: score at the best validation epoch; for C&S, after both phases.
+        highest, highest_epoch: highest score of all epochs.
+        lowest: lowest score from the highest one on.
         end: mean of the last window.
-        epochs: of the run.
-        top, bottom: the worst fall, from a score to the mean of a later window; None where there is none.
-        lost: which share of the gain over a random guess it lost.
+        epochs: number of epochs.
+        top, bottom: the worst fall, from a score to the mean of a later window; None if the score never falls.
+        lost: share of the gain over a random guess that was lost in the worst fall.
     """
 
     chosen: float
@@ -54,7 +54,7 @@ class Course:
 
     @classmethod
     def of(cls, record: Record, chance: float) -> Course:
-        """The course of a record's curve."""
+        """Summarise the curve of a record."""
         curve = [100 * value for value in record["curve"]]
         highest, chosen = max(curve), 100 * record["scores"]["test"]
         lost, top, bottom = max(_falls(curve, chance), default=(0.0, None, None), key=lambda fall: fall[0])
@@ -73,27 +73,27 @@ class Course:
         )
 
     def at_chance(self, chance: float) -> bool:
-        """Whether the run is no better than a random guess."""
+        """Return whether the run is no better than a random guess."""
         return self.chosen <= chance + AT_CHANCE
 
     @property
     def collapses(self) -> bool:
-        """Whether the run gained something and lost it again."""
+        """Whether the run lost more than `LOST` of its gain."""
         return self.lost > LOST
 
 
 def _falls(curve: Sequence[float], chance: float) -> Iterator[tuple[float, float | None, float | None]]:
-    """From the highest score so far to every window behind it: share of the gain that is lost, and both scores."""
+    """Yield the share of the gain that is lost from the highest score so far to each later window, and both scores."""
     for start, top in enumerate(accumulate(curve, max), 1):
         window = curve[start : start + WINDOW]
         if len(window) == WINDOW and top > chance + AT_CHANCE and mean(window) < top:
             yield (top - mean(window)) / (top - chance), top, mean(window)
 
 
-def view(found: Found) -> list[Block]:
-    """Each method's variant with the best validation score is drawn, all are in the table."""
-    first = {record["row"]: record for record in sorted(found.good, key=lambda record: -record["seed"])}
-    runs = {row: first[row] for row in found.rows if row in first}
+def view(results: Results) -> list[Block]:
+    """Draw the variant of each method with the best validation score, and list all variants in a table."""
+    first = {record["row"]: record for record in sorted(results.good, key=lambda record: -record["seed"])}
+    runs = {row: first[row] for row in results.rows if row in first}
     if not runs:
         return [NOT_RUN]
     drawn: dict[str, Record] = {}
@@ -103,18 +103,18 @@ def view(found: Found) -> list[Block]:
             drawn[figures.family(row)] = record
     lines = {record["row"]: [100 * value for value in record["curve"]] for record in drawn.values()}
     best = {record["row"]: record["best_epoch"] for record in drawn.values()}
-    chance = published.chance(found.datasets[0])
+    chance = published.chance(results.datasets[0])
     courses = {row: Course.of(record, chance) for row, record in runs.items()}
     caption = (
         "Test F1-micro by epoch, of each method its best variant by validation score: running mean over 10 epochs, "
         "every epoch faint; marks: best validation epoch"
     )
-    picture = Picture(found.study, caption, figures.curves(lines, best, chance))
+    picture = Picture(results.study, caption, figures.curves(lines, best, chance))
     return [*verdicts(courses, chance), DEFINITION, picture, _table(courses)]
 
 
 def verdicts(courses: dict[str, Course], chance: float) -> list[str]:
-    """Who is at the top at the end, and a sentence a method."""
+    """Return which method is best at the end, and one sentence for each method."""
     last = sorted(courses, key=lambda row: -courses[row].end)
     ends = f"Mean of the last {WINDOW} epochs: {last[0]} is at the top with {courses[last[0]].end:.2f} %"
     rival = next((row for row in last if figures.family(row) != figures.family(last[0])), None)

@@ -1,4 +1,4 @@
-"""The paper's Figure 4: scores against the length of chains, and LI-GCN against each other row."""
+"""The paper's Figure 4: scores against the length of the chains, and LI-GCN against every other row."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from statistics import mean
 from lignn.evaluation.page import Block, Picture, Table
 from lignn.evaluation.summary import Difference, mean_and_deviation, paired
 from lignn.studies import figures
-from lignn.studies.found import NOT_RUN, Found
 from lignn.studies.records import scores
+from lignn.studies.results import NOT_RUN, Results
 
 OURS = "LI-GCN"
 END_TO_END = ("backbone", "ignn", "eignn")
@@ -22,11 +22,11 @@ Cell = dict[Hashable, float]
 
 @dataclass(frozen=True)
 class Against:
-    """A row and LI-GCN over the lengths and seeds that both have.
+    """A row and LI-GCN, averaged over the lengths that both have.
 
     Attributes:
-        lengths: those lengths.
-        row, ours: averages over them of each seed that has them all.
+        lengths: the lengths that both have.
+        row, ours: average over these lengths, by seed; seeds that lack a length are left out.
     """
 
     lengths: list[int]
@@ -35,7 +35,7 @@ class Against:
 
     @classmethod
     def of(cls, row: Mapping[int, Cell], ours: Mapping[int, Cell], least: int = 1) -> Against:
-        """From scores by length, over the lengths at which they have at least so many seeds in common."""
+        """Average over the lengths at which the row and LI-GCN have at least `least` seeds in common."""
         lengths = [length for length in row if len(set(row[length]) & set(ours.get(length, {}))) >= least]
         keys = [key for key in row[lengths[0]] if _everywhere(key, lengths, row, ours)] if lengths else []
         averages = ({key: mean(one[length][key] for length in lengths) for key in keys} for one in (row, ours))
@@ -43,7 +43,7 @@ class Against:
 
     @property
     def gain(self) -> Difference | None:
-        """LI-GCN minus the row."""
+        """Paired difference, LI-GCN minus the row."""
         return paired(self.ours, self.row)
 
 
@@ -51,18 +51,18 @@ def _everywhere(key: Hashable, lengths: Sequence[int], *rows: Mapping[int, Cell]
     return all(key in row[length] for row in rows for length in lengths)
 
 
-def view(found: Found) -> list[Block]:
-    """Scores drawn and listed, averages over common lengths, and whom LI-GCN is above."""
-    by_cell = scores(found.records)
+def view(results: Results) -> list[Block]:
+    """Return a picture and a table of the scores, averages over common lengths, and which rows LI-GCN is above."""
+    by_cell = scores(results.records)
     cells: dict[str, dict[int, Cell]] = {}
-    for row in found.rows:
-        own = {_length(dataset): by_cell[row, dataset] for dataset in found.datasets if (row, dataset) in by_cell}
+    for row in results.rows:
+        own = {_length(dataset): by_cell[row, dataset] for dataset in results.datasets if (row, dataset) in by_cell}
         if own:
             cells[row] = own
     if not cells:
         return [NOT_RUN]
     against = {row: Against.of(own, cells.get(OURS, {})) for row, own in cells.items()}
-    inputs = {record["row"]: record["method"] not in END_TO_END for record in found.good}
+    inputs = {record["row"]: record["method"] not in END_TO_END for record in results.good}
     drawn: dict[str, dict[str, figures.Series]] = {
         title: {row: {n: list(v.values()) for n, v in own.items()} for row, own in cells.items() if keep(row)}
         for title, keep in (
@@ -71,9 +71,9 @@ def view(found: Found) -> list[Block]:
         )
     }
     caption = "Test F1-micro against the length of the chains, mean over seeds"
-    picture = Picture(found.study, caption, figures.lengths({title: rows for title, rows in drawn.items() if rows}))
+    picture = Picture(results.study, caption, figures.lengths({title: rows for title, rows in drawn.items() if rows}))
     several = {row: Against.of(own, cells.get(OURS, {}), least=2) for row, own in cells.items()}
-    return [*_verdict(against), picture, _scores(found, cells), _averages(found, against, several)]
+    return [*_verdict(against), picture, _scores(results, cells), _averages(results, against, several)]
 
 
 def _length(dataset: str) -> int:
@@ -96,19 +96,19 @@ def _verdict(against: Mapping[str, Against]) -> list[Block]:
     return [f"{OURS}, averaged over the lengths that both have: {said}."]
 
 
-def _scores(found: Found, cells: Mapping[str, Mapping[int, Cell]]) -> Table:
+def _scores(results: Results, cells: Mapping[str, Mapping[int, Cell]]) -> Table:
     lengths = sorted({length for own in cells.values() for length in own})
     rows = [
         (row, *(f"{mean_and_deviation(own[n].values())} ({len(own[n])})" if n in own else NOT_RUN for n in lengths))
         for row, own in cells.items()
     ]
-    rows += [(row, *(NOT_RUN for _ in lengths)) for row in found.rows if row not in cells]
+    rows += [(row, *(NOT_RUN for _ in lengths)) for row in results.rows if row not in cells]
     caption = "Test F1-micro (%) by length: mean ± standard deviation (seeds)"
     return Table(caption, ("", *map(str, lengths)), rows)
 
 
-def _averages(found: Found, against: Mapping[str, Against], several: Mapping[str, Against]) -> Table:
-    planned = {_length(dataset) for dataset in found.datasets}
+def _averages(results: Results, against: Mapping[str, Against], several: Mapping[str, Against]) -> Table:
+    planned = {_length(dataset) for dataset in results.datasets}
     rows = []
     for row, own in against.items():
         lengths = "all" if set(own.lengths) == planned else ", ".join(map(str, own.lengths))

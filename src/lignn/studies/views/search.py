@@ -1,4 +1,4 @@
-"""Grid search: which settings the validation score chooses, beside the paper's choice (Tables 3 and 4)."""
+"""Grid search: the settings that the validation score chooses, beside the paper's choice (Tables 3 and 4)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 from lignn.evaluation.page import Block, Table
 from lignn.evaluation.summary import mean_and_deviation
 from lignn.studies import published
-from lignn.studies.found import NOT_RUN, Found
 from lignn.studies.records import Record
+from lignn.studies.results import NOT_RUN, Results
 
 Settings = dict[str, Any]
 
@@ -22,15 +22,15 @@ class Candidate:
     """One point of the grid.
 
     Attributes:
-        settings: in which the candidates differ, by their short names.
-        runs: by seed, which also says which split.
+        settings: the settings in which candidates differ, by their short names.
+        runs: records by seed; the seed is also the number of the split.
     """
 
     settings: Settings
     runs: dict[int, Record]
 
     def validation(self, keys: Iterable[int]) -> float:
-        """Mean validation score."""
+        """Return the mean validation score over these runs."""
         return mean(self.runs[key]["scores"]["val"] for key in keys)
 
 
@@ -39,9 +39,9 @@ class Search:
     """The grid of one row on one dataset.
 
     Attributes:
-        candidates: those with runs.
-        planned: how many there should be.
-        common: seeds of the runs that all candidates have; others are not compared.
+        candidates: candidates with records.
+        planned: number of planned candidates.
+        common: seeds that all candidates have; other runs are not compared.
     """
 
     candidates: list[Candidate]
@@ -50,7 +50,7 @@ class Search:
 
     @classmethod
     def of(cls, records: Sequence[Record], planned: Sequence[Mapping[str, Any]] = ()) -> Search:
-        """From the records of one row and dataset and the configs that are planned for it."""
+        """Group the records of one row and dataset by the settings that differ; `planned` are its planned configs."""
         configs = [_flat(config) for config in (*planned, *(record["config"] for record in records))]
         names = dict.fromkeys(name for settings in configs for name in settings)
         varied = [name for name in names if len({json.dumps(settings.get(name)) for settings in configs}) > 1]
@@ -65,35 +65,35 @@ class Search:
 
     @property
     def chosen(self) -> Candidate | None:
-        """With the best mean validation score over the common runs; None without any."""
+        """Candidate with the best mean validation score over the common runs; None if there are none."""
         return max(self.candidates, key=lambda one: one.validation(self.common)) if self.common else None
 
     @property
     def partial(self) -> bool:
-        """Whether some of the grid was not run."""
+        """Whether a part of the grid was not run."""
         return len(self.candidates) < self.planned
 
     def find(self, settings: Settings | None) -> Candidate | None:
-        """The candidate with these settings, if it was run."""
+        """Return the candidate with these settings; None if it was not run."""
         wanted = (settings or {}).items()
         return next((one for one in self.candidates if wanted and wanted <= one.settings.items()), None)
 
 
 def _flat(config: Mapping[str, Any]) -> Settings:
-    """Settings of network and method by dotted name; seed and split are not searched."""
+    """Return the settings of backbone and method by dotted name; seed and split are not searched."""
     return {f"{part}.{key}": value for part in ("backbone", "method") for key, value in config[part].items()}
 
 
-def view(found: Found) -> list[Block]:
-    """One line a row and dataset: what was chosen, its scores, and those of the paper's choice."""
+def view(results: Results) -> list[Block]:
+    """Return a table of the settings chosen for each row and dataset, their scores, and the paper's choice."""
     lines, same, known, partial = [], 0, 0, 0
-    for dataset in found.datasets:
-        for row in found.rows:
-            own = [record for record in found.good if (record["row"], record["dataset"]) == (row, dataset)]
+    for dataset in results.datasets:
+        for row in results.rows:
+            own = [record for record in results.good if (record["row"], record["dataset"]) == (row, dataset)]
             if not own:
                 continue
-            planned = [run.config.plain() for run in found.planned.values() if run.cell == (row, dataset)]
-            search, paper = Search.of(own, planned), published.chosen(found.study, row, dataset)
+            planned = [run.config.plain() for run in results.planned.values() if run.cell == (row, dataset)]
+            search, paper = Search.of(own, planned), published.chosen(results.study, row, dataset)
             lines.append((f"{dataset}, {row}", *_line(search, paper)))
             partial += search.partial
             known += paper is not None and search.chosen is not None

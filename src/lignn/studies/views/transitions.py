@@ -6,16 +6,16 @@ from statistics import mean
 
 from lignn.evaluation.page import Block, Picture, Table
 from lignn.studies import figures
-from lignn.studies.found import NOT_RUN, Found
+from lignn.studies.results import NOT_RUN, Results
 
 LONGEST = 9
-"""Letters of a class name that is written at the axes; where one is longer, classes are numbered."""
+"""Maximum length of class names at the axes; if one is longer, the classes are numbered."""
 
 
-def view(found: Found) -> list[Block]:
-    """Matrices of shades, and how many edges stay within a class."""
-    there = {record["dataset"]: record for record in found.good}
-    records = {dataset: there[dataset] for dataset in found.datasets if dataset in there}
+def view(results: Results) -> list[Block]:
+    """Return a picture of the transitions, and a table of the share of edges within a class."""
+    there = {record["dataset"]: record for record in results.good}
+    records = {dataset: there[dataset] for dataset in results.datasets if dataset in there}
     if not records:
         return [NOT_RUN]
     matrices, rows, numbered = {}, [], []
@@ -29,7 +29,7 @@ def view(found: Found) -> list[Block]:
         if not short:
             numbered.append(f"Classes of {dataset}: {', '.join(f'{i} {name}' for i, name in enumerate(names))}.")
     return [
-        Picture(found.study, "P(label j | label i, edge) in percent", figures.transitions(matrices)),
+        Picture(results.study, "P(label j | label i, edge) in percent", figures.transitions(matrices)),
         *numbered,
         Table("Share of edges to the own label over classes (%)", ("", "least", "mean", "most"), rows),
     ]

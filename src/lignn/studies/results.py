@@ -1,4 +1,4 @@
-"""The records of one study, matched with what it plans."""
+"""The records of one study, matched with the runs that it plans."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ NO_DATA = "not run: data not available here"
 
 
 @dataclass(frozen=True)
-class Found:
-    """The records of one study, and the order in which to show them.
+class Results:
+    """Results of one study: its records, and the rows and datasets in the order of the study.
 
     Attributes:
-        study: its name.
-        records: those that are used.
-        left_out: records of runs that the study no longer plans, such as with settings that it had before.
-        planned: the study's runs by their identity; none for a study that is not shipped.
-        rows: in the study's order, planned ones without records included.
-        datasets: likewise.
-        absent: datasets that could not be had.
+        study: name of the study.
+        records: the records that are shown.
+        left_out: records of runs that the study does not plan, such as those with settings of an earlier version.
+        planned: the planned runs by identity; empty for a study that does not come with the package.
+        rows: all rows, also planned ones without records.
+        datasets: all datasets, also planned ones without records.
+        absent: datasets that were not available.
     """
 
     study: str
@@ -35,15 +35,19 @@ class Found:
     absent: Collection[str]
 
     @classmethod
-    def of(cls, name: str, records: Sequence[Record], study: Study | None, absent: Collection[str] = ()) -> Found:
-        """A shipped study's records are those of runs that it plans, however many; one's own study has all of its."""
+    def of(cls, name: str, records: Sequence[Record], study: Study | None, absent: Collection[str] = ()) -> Results:
+        """Match the records of a study with its plan.
+
+        A study that comes with the package shows the records of runs that it plans; the number of runs may be larger
+        than planned. A study of the user (`study` is None) shows all records.
+        """
         runs = [record for record in records if record["status"] != UNAVAILABLE]
         if study is None:
             rows, datasets = ([record[key] for record in runs] for key in ("row", "dataset"))
             return cls(name, runs, [], {}, list(dict.fromkeys(rows)), list(dict.fromkeys(datasets)), absent)
         most = max([study.runs, *(record["seed"] + 1 for record in runs)])
         known = {run.config.identity: run for run in study.plan(most)}
-        # a row may have been renamed since: the run is the same
+        # The row may have been renamed since the run was recorded.
         used = [
             record | {"row": known[record["id"]].row, "against": known[record["id"]].against}
             for record in runs
@@ -60,7 +64,7 @@ class Found:
 
     @property
     def cells(self) -> dict[tuple[str, str], tuple[int, int]]:
-        """Runs done and runs planned of every planned row and dataset."""
+        """Number of runs done and of runs planned, by row and dataset."""
         done = {record["id"] for record in self.good}
         counts: dict[tuple[str, str], tuple[int, int]] = {}
         for identity, run in self.planned.items():
@@ -69,7 +73,7 @@ class Found:
         return counts
 
     def absence(self, row: str, dataset: str) -> str:
-        """Why a cell is empty; nothing for a cell that the study does not have."""
+        """Return why a cell has no record; an empty text if the study does not have the cell."""
         if all(run.cell != (row, dataset) for run in self.planned.values()):
             return ""
         return NO_DATA if dataset in self.absent else NOT_RUN
