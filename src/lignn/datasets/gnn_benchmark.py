@@ -15,7 +15,10 @@ from lignn.graph import Graph
 
 
 def download(name: str, folder: Path) -> Graph:
-    """The graph from PyG's `Amazon` or `Coauthor`, its features from the file that PyG fetched, as PyG drops counts."""
+    """Download the graph through PyG's `Amazon` or `Coauthor`.
+
+    PyG drops word counts, so the features are read from the raw file that PyG downloaded.
+    """
     from torch_geometric.datasets import Amazon, Coauthor
 
     collection, part = name.split("_")
@@ -27,6 +30,9 @@ def download(name: str, folder: Path) -> Graph:
 
 
 def prepare(graph: Graph, *, raw_features: bool = False) -> Graph:
-    """Undirected, coalesced, without self-loops; features are 0/1, or word counts if `raw_features`."""
+    """Return the graph undirected and coalesced, without self-loops.
+
+    Features are word counts if `raw_features`, else 0/1.
+    """
     x = bag_of_words(graph)
     return graph.replace(x=x if raw_features else binary(x)).without_self_loops().to_undirected()
