@@ -1,4 +1,4 @@
-"""From and to PyG, NetworkX and SciPy."""
+"""Conversion from and to PyG, NetworkX and SciPy."""
 
 import networkx as nx
 import numpy as np
@@ -71,7 +71,9 @@ def test_from_networkx_nan_is_unlabelled():
 def test_from_networkx_lists_other_than_of_0_and_1_are_refused(label):
     source = nx.path_graph(2)
     nx.set_node_attributes(source, {0: [0, 1], 1: label}, "label")
-    with pytest.raises(GraphError, match="node 1: a 'label' of several classes is a list of 0 and 1, one a class"):
+    with pytest.raises(
+        GraphError, match="node 1: a 'label' of several classes must be a list of 0 and 1, one per class"
+    ):
         Graph.from_networkx(source)
 
 
@@ -105,14 +107,14 @@ def test_from_networkx_other_attributes():
 def test_from_networkx_refusals():
     source = nx.path_graph(3)
     source.edges[0, 1]["weight"] = 1.0
-    with pytest.raises(GraphError, match="edge 1 → 2 and the first edge: one has a 'weight', one has none"):
+    with pytest.raises(GraphError, match="edge 1 → 2 and the first edge: one has a 'weight', the other has none"):
         Graph.from_networkx(source)
     source = nx.path_graph(3)
     source.nodes[0]["x"] = [1.0]
     with pytest.raises(GraphError, match="node 1 has no 'x' while others have"):
         Graph.from_networkx(source)
     source.nodes[1]["x"], source.nodes[2]["x"] = [1.0, 2.0], [1.0]
-    with pytest.raises(GraphError, match="x: every node needs as many numbers"):
+    with pytest.raises(GraphError, match="x: every node needs the same number of numbers"):
         Graph.from_networkx(source)
 
 

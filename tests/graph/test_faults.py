@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lignn.graph import rows
+from lignn.graph import table_file
 from tests.graph.folders import EDGES, NODES, problem, put, put_parquet
 
 ADVICE = "; add it to the nodes, or remove the edge"
@@ -27,14 +27,14 @@ NOT_TEXT = pa.Array.from_buffers(pa.string(), 3, [None, pa.py_buffer(OFFSETS.tob
         (
             NODES.replace("label", "Label"),
             EDGES,
-            "nodes.csv, column 'Label': capital letters count; rename it to 'label', or to another name if it is a "
-            "feature",
+            "nodes.csv, column 'Label': column names are case-sensitive; rename it to 'label', or to another name if "
+            "it is a feature",
         ),
         (
             "id,label,Split\na,0,1\nb,1,1\n",
             EDGES,
-            "nodes.csv, column 'Split': capital letters count; rename it to 'split', or to another name if it is a "
-            "feature",
+            "nodes.csv, column 'Split': column names are case-sensitive; rename it to 'split', or to another name if "
+            "it is a feature",
         ),
         (
             "id,class\na,red\nb,1\nc,1\n",
@@ -101,8 +101,8 @@ NOT_TEXT = pa.Array.from_buffers(pa.string(), 3, [None, pa.py_buffer(OFFSETS.tob
         ),
         (",id\n0,a\n", EDGES, "nodes.csv, column 1: has no name in the header; name or remove it"),
         ("id,label,labels\na,1,1\n", EDGES, "nodes.csv: has both 'label' and 'labels'; keep one of them"),
-        (b"\xff\xfei\x00d\x00\n", EDGES, "nodes.csv, line 1: is not UTF-8 text; save it as such"),
-        (NODES + "a,,,1\n", EDGES, "nodes.csv, line 5, column 'id': the id 'a' is there already, in line 2"),
+        (b"\xff\xfei\x00d\x00\n", EDGES, "nodes.csv, line 1: is not UTF-8 text; save the file as UTF-8"),
+        (NODES + "a,,,1\n", EDGES, "nodes.csv, line 5, column 'id': the id 'a' is already used in line 2"),
         (NODES + ",,,1\n", EDGES, "nodes.csv, line 5, column 'id': the id is empty"),
         (
             NODES + "d,,trian,1\n",
@@ -228,7 +228,7 @@ def test_ids_with_spaces_are_named(folder):
     ],
 )
 def test_parquet_of_other_types(folder, monkeypatch, column, cells, message):
-    monkeypatch.setattr(rows, "_ROWS", 1)
+    monkeypatch.setattr(table_file, "_ROWS", 1)
     put_parquet(folder, {"id": ["a", "b", "c"], "label": ["red", "blue", None], "x": [1, 2, 3]} | {column: cells})
     assert problem(folder) == f"nodes.parquet, {message}"
 
@@ -238,7 +238,7 @@ def test_bad_parquet(folder):
     assert [line.split(";")[0] for line in problem(folder).splitlines()] == [
         "nodes.parquet, row 2, column 'id': the id is empty",
         "nodes.parquet, row 2, column 'f': is empty, a number is needed",
-        "nodes.parquet, row 3, column 'id': the id 'a' is there already, in row 1",
+        "nodes.parquet, row 3, column 'id': the id 'a' is already used in row 1",
         "nodes.parquet, row 3, column 'f': 'inf' is not finite",
     ]
     (folder / "nodes.parquet").write_bytes(b"PAR1 no")

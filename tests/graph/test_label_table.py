@@ -44,7 +44,7 @@ def test_parquet(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("id,label\na,red\nz,red\n", r"line 3, column 'id': 'z' is not the id of a node"),
-        ("id,label\na,red\na,blue\n", r"line 3, column 'id': the id 'a' is there already, in line 2"),
+        ("id,label\na,red\na,blue\n", r"line 3, column 'id': the id 'a' is already used in line 2"),
         ("id,label\na,green\n", r"line 2, column 'label': 'green' is not one of the classes red, blue \(or empty\)"),
         ("id,label\na,red|blue\n", r"line 2, column 'label': 'red\|blue' is not one of the classes"),
         ("id,label\na,red,1\n", r"line 2: 3 cells, but the header names 2 columns"),
@@ -53,7 +53,7 @@ def test_parquet(tmp_path: Path) -> None:
         ("id,Class\na,red\n", r"the column 'label' is missing, .*; rename 'Class' to 'label'$"),
         ("id,labels\na,red\n", r"the column 'label' is missing, .*; rename 'labels' to 'label'$"),
         ("id,label,weight\na,red,1\n", r"unknown column 'weight'"),
-        ("id,label,label\na,red,red\n", r"a column is there twice"),
+        ("id,label,label\na,red,red\n", r"two columns have the same name"),
         ("", r"is empty"),
     ],
 )

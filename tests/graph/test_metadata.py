@@ -1,4 +1,4 @@
-"""`graph.json`, the companion of tables."""
+"""`graph.json`, the metadata of tables."""
 
 import json
 

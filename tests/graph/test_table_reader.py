@@ -1,4 +1,4 @@
-"""Folders of tables: what is understood, which files are refused, arbitrary bytes."""
+"""Reading of folders of tables: accepted and refused files, and arbitrary bytes."""
 
 import contextlib
 import tempfile
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from lignn import Graph
 from lignn.errors import InputError, TableError
-from lignn.graph import rows
+from lignn.graph import table_file
 from tests.graph.equality import assert_same
 from tests.graph.folders import EDGES, NODES, problem, put, put_parquet
 
@@ -122,8 +122,8 @@ def test_features_in_a_file(folder):
 
 
 def test_many_blocks(folder, monkeypatch):
-    """Rows on both sides of a border between blocks, quoted newlines among them."""
-    monkeypatch.setattr(rows, "_BLOCK", 64)
+    """Rows, some with quoted newlines, may lie on both sides of a block boundary."""
+    monkeypatch.setattr(table_file, "_BLOCK", 64)
     ids = [f'"{i}\n"' if i % 7 == 0 else f"n{i}" for i in range(200)]
     put(
         folder,
@@ -148,7 +148,7 @@ def test_parquet(folder):
 
 
 def test_parquet_numbers_as_ids_and_labels(folder, monkeypatch):
-    monkeypatch.setattr(rows, "_ROWS", 2)
+    monkeypatch.setattr(table_file, "_ROWS", 2)
     put(folder, edges="source,target\n7,2\n")
     put_parquet(folder, {"id": [7, 2**60, 2], "label": [10.0, None, 2.0], "f": [2**24 + 1, 0, 1]})
     graph = Graph.read(folder)
@@ -164,16 +164,16 @@ def test_wrong_places(folder, tmp_path):
     with pytest.raises(TableError, match=r"nodes\.csv: not a graph; give a folder"):
         Graph.read(folder / "nodes.csv")
     pq.write_table(pa.table({"id": ["a"]}), folder / "nodes.parquet")
-    assert problem(folder).endswith("both nodes.csv and nodes.parquet are there; keep one of them")
+    assert problem(folder).endswith("both nodes.csv and nodes.parquet exist; keep one of them")
     (folder / "nodes.parquet").unlink()
     (folder / "nodes.csv").unlink()
     assert problem(folder).endswith("there is no nodes.csv and no nodes.parquet")
     (folder / "nodes.csv").mkdir()
-    assert problem(folder) == "nodes.csv: is a folder, a file is wanted"
+    assert problem(folder) == "nodes.csv: is a folder, a file is needed"
 
 
 def test_unreadable_file(folder, monkeypatch):
-    """As root may read everything, the refusal is simulated."""
+    """The missing permission is simulated, since root may read everything."""
     path_open = Path.open
 
     def refuse(path, *args, **kwargs):
@@ -197,7 +197,7 @@ def test_links_that_lead_nowhere(folder, name, target, reason):
 
 def test_bad_feature_files(folder):
     np.save(folder / "features.npy", np.ones((3, 2)))
-    assert "features both as columns of the nodes and in a file" in problem(folder)
+    assert "features both as columns of the nodes and in a separate file" in problem(folder)
     put(folder, "id\na\nb\nc\n")
     np.save(folder / "features.npy", np.ones((2, 2)))
     assert "the parts disagree on the number of nodes: x 2, num_nodes 3" in problem(folder)
@@ -206,7 +206,7 @@ def test_bad_feature_files(folder):
     (folder / "features.npy").write_bytes(b"\x93NUMPY")
     assert problem(folder).startswith("features.npy: is not a whole matrix of plain numbers")
     np.savez(folder / "features.npz", a=np.ones(2))
-    assert "both features.npy and features.npz are there" in problem(folder)
+    assert "both features.npy and features.npz exist" in problem(folder)
     (folder / "features.npy").unlink()
     assert problem(folder).startswith("features.npz: is not a whole matrix of plain numbers")
 

@@ -1,4 +1,4 @@
-"""What is wrong with a table, and where: the slow second look at a file that could not be read."""
+"""Error messages for tables: a file that could not be read is read again, cell by cell, to find what is wrong where."""
 
 from __future__ import annotations
 
@@ -7,20 +7,26 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import NoReturn
 
-from lignn.errors import TableError
-from lignn.graph.rows import Table
+from lignn.errors import TableError, quoted
+from lignn.graph.table_file import Table
 
 Check = Callable[[str, int], str | None]
-"""From a cell and the number of its row to what is wrong with it, if anything."""
+"""A function of a cell and its row number that returns what is wrong with the cell, or None."""
 
-_SHOWN = 10
+_MAX_SHOWN = 10
 _NUMBER = re.compile(r"[ \t]*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?[ \t]*", re.ASCII | re.IGNORECASE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NOT_FINITE = re.compile(r"[ \t]*[+-]?(nan|inf|infinity)[ \t]*", re.IGNORECASE)
 
 
 def report(table: Table, checks: Mapping[str, Check], otherwise: str) -> NoReturn:
-    """Raise a `TableError` with the first ten faults and the count of the others; `otherwise` if no check finds any."""
+    """Raise a `TableError` with the first ten faults of `table` and the number of the others.
+
+    Args:
+        table: the table that could not be read.
+        checks: the check of each column.
+        otherwise: the message if no check finds a fault.
+    """
     shown: list[str] = []
     count = 0
     columns = [(name, checks[name]) for name in table.columns]
@@ -33,7 +39,7 @@ def report(table: Table, checks: Mapping[str, Check], otherwise: str) -> NoRetur
                 continue
             faults = [f", column {columns[i][0]!r}: {fault}" for i, fault in enumerate(found) if fault]
         count += len(faults)
-        shown += [f"{table.path}, {table.unit} {number}{fault}" for fault in faults[: _SHOWN - len(shown)]]
+        shown += [f"{table.path}, {table.unit} {number}{fault}" for fault in faults[: _MAX_SHOWN - len(shown)]]
     if not shown:
         raise TableError(f"{table.path}: {otherwise}")
     more = [f"and {count - len(shown)} more"] if count > len(shown) else []
@@ -49,14 +55,14 @@ def _fault(cell: str, row: int, check: Check) -> str | None:
 
 
 def unique(unit: str) -> Check:
-    """Not empty and not seen before in another row, whose number is told in `unit`."""
+    """Return a check that a cell is not empty and does not repeat; `unit` is what row numbers count (line or row)."""
     seen: dict[str, int] = {}
 
     def check(cell: str, row: int) -> str | None:
         if not cell:
             return "the id is empty"
         if cell in seen:
-            return f"the id {quoted(cell)} is there already, in {unit} {seen[cell]}"
+            return f"the id {quoted(cell)} is already used in {unit} {seen[cell]}"
         seen[cell] = row
         return None
 
@@ -64,7 +70,7 @@ def unique(unit: str) -> Check:
 
 
 def among(known: Collection[str], what: str, hint: str = "") -> Check:
-    """One of the known words."""
+    """Return a check that a cell is one of the known words; `what` describes these words in the message."""
     padded = {word.strip(): word for word in known if word != word.strip()}
 
     def check(cell: str, _row: int) -> str | None:
@@ -79,8 +85,13 @@ def among(known: Collection[str], what: str, hint: str = "") -> Check:
     return check
 
 
+def several(check: Check) -> Check:
+    """Return a check of every label in a cell of labels joined by `|`."""
+    return lambda cell, row: next((fault for label in cell.split("|") if (fault := check(label, row))), None)
+
+
 def number(largest: float, smallest: float | None = None, hint: str = "") -> Check:
-    """A finite number, not below `smallest`; `largest` is what its type can hold."""
+    """Return a check that a cell is a finite number between `smallest` and `largest`."""
 
     def check(cell: str, _row: int) -> str | None:
         if not cell:
@@ -97,10 +108,5 @@ def number(largest: float, smallest: float | None = None, hint: str = "") -> Che
 
 
 def unpadded(cell: str, _row: int) -> str | None:
-    """Any word without spaces around it, which nobody sees."""
+    """Check that a cell has no spaces around it, which are easily overlooked."""
     return None if cell == cell.strip() else f"{quoted(cell)} has spaces around it; remove them"
-
-
-def quoted(cell: str) -> str:
-    """The cell as shown in a message."""
-    return repr(cell if len(cell) <= 40 else f"{cell[:37]}…")

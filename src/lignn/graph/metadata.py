@@ -1,4 +1,4 @@
-"""`graph.json`: what tables alone cannot say of a graph, so that it is read back as it was written."""
+"""`graph.json`: what the tables of a graph cannot express, so that a graph is read back exactly as it was written."""
 
 from __future__ import annotations
 
@@ -15,54 +15,54 @@ _FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Notes:
-    """The optional companion of hand-made tables (usually for `classes`); always there in folders that lignn writes."""
+class Metadata:
+    """The content of `graph.json`: optional beside tables made by hand, always present in folders written by lignn."""
 
     classes: tuple[str, ...] | None = None
-    """All classes in order, those without a node included; None: the sorted labels in the table."""
+    """All classes in order, including those without a node. None: the labels in the table, sorted."""
     class_names: bool = True
     """Whether `classes` are names; if not, they are class numbers."""
     node_ids: bool = True
-    """Whether ids are names; if not, they are node numbers."""
+    """Whether the ids are names; if not, they are node numbers."""
     feature_names: bool = True
     """Whether the columns of features have names; if not, they are numbered."""
     weight_type: str = "float32"
     """Type of the edge weights, float32 or float64."""
 
     @classmethod
-    def of(cls, graph: Graph) -> Notes:
-        """What to note of `graph`."""
+    def of(cls, graph: Graph) -> Metadata:
+        """Return the metadata of `graph`."""
         classes = graph.class_names or tuple(map(str, range(graph.num_classes)))
         weight = "float32" if graph.edge_weight is None else str(graph.edge_weight.numpy().dtype)
         class_names, node_ids = graph.class_names is not None, graph.node_ids is not None
         return cls(classes or None, class_names, node_ids, graph.feature_names is not None, weight)
 
     def write(self, folder: Path) -> None:
-        """Write graph.json into `folder`."""
+        """Write `graph.json` into `folder`."""
         text = json.dumps({"format": _FORMAT} | asdict(self), indent=2, ensure_ascii=False)
         (folder / FILE).write_text(text + "\n", encoding="utf-8")
 
     @classmethod
-    def read(cls, folder: Path) -> Notes:
-        """The notes in `folder`; the defaults if there are none."""
+    def read(cls, folder: Path) -> Metadata:
+        """Read `graph.json` in `folder`; return the defaults if there is none."""
         path = folder / FILE
         if not lexists(path):
             return cls()
         try:
-            told = json.loads(path.read_text(encoding="utf-8"))
+            entries = json.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise TableError(f"{path}: cannot be read: {error.strerror}") from error
         except (ValueError, RecursionError) as error:
             raise TableError(f"{path}: is not JSON ({error})") from error
-        if not isinstance(told, dict):
+        if not isinstance(entries, dict):
             raise TableError(f'{path}: must be a JSON object such as {{"classes": ["a", "b"]}}')
-        if told.pop("format", _FORMAT) != _FORMAT:
+        if entries.pop("format", _FORMAT) != _FORMAT:
             raise TableError(f"{path}: was written by a newer lignn; update lignn to read it")
-        for key, value in told.items():
+        for key, value in entries.items():
             _check(path, key, value)
-        if told.get("classes") is not None:
-            told["classes"] = tuple(told["classes"])
-        return cls(**told)
+        if entries.get("classes") is not None:
+            entries["classes"] = tuple(entries["classes"])
+        return cls(**entries)
 
 
 def _check(path: Path, key: str, value: object) -> None:
@@ -76,6 +76,6 @@ def _check(path: Path, key: str, value: object) -> None:
     elif key == "weight_type":
         fits, wanted = value in ("float32", "float64"), '"float32" or "float64"'
     else:
-        raise TableError(f"{path}: unknown entry {key!r}; known are {', '.join(Notes.__dataclass_fields__)}")
+        raise TableError(f"{path}: unknown entry {key!r}; known are {', '.join(Metadata.__dataclass_fields__)}")
     if not fits:
         raise TableError(f"{path}: {key!r} must be {wanted}")

@@ -1,4 +1,4 @@
-"""One table of nodes or edges as a file: its columns, its rows in typed blocks, its cells with their places."""
+"""One table as a CSV or Parquet file: its columns, its rows in typed blocks, and its cells one by one."""
 
 from __future__ import annotations
 
@@ -17,59 +17,54 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from lignn.errors import TableError
+from lignn.graph import headers
 
 TEXT = pa.large_string()
 _BLOCK = 2**25
-"""Bytes of CSV parsed at a time: large, as every block of edges is looked up in a fresh index of all node ids."""
+"""Bytes of CSV parsed at a time. Large, since each block of edges builds an index of all node ids."""
 _ROWS = 2**20
 """Rows of Parquet read at a time."""
 
 
 class BadRowsError(Exception):
-    """Some row cannot be used; the table is then gone through again, cell by cell, to say which."""
+    """A row that cannot be used; `faults.report` then reads the table again to say which one."""
 
 
 class Table(Protocol):
-    """A file of rows."""
+    """A file of rows with named columns."""
 
     path: Path
     unit: str
-    """What the file counts its rows in."""
+    """What row numbers count: lines or rows."""
 
     @property
     def columns(self) -> list[str]:
         """Names of the columns, in order."""
 
     def blocks(self, types: Mapping[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
-        """All rows with the given types of columns, a bounded number at a time; `BadRowsError` if a cell is wrong."""
+        """Yield all rows in blocks, with columns of the given types; raise `BadRowsError` if a cell does not fit."""
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Each row's number (in `unit`) and its cells as texts, however wrong."""
+        """Yield the number of each row (in `unit`) and its cells as texts, including cells that are wrong."""
 
 
 def find(folder: Path, stem: str) -> Table:
-    """The table `stem`.csv or `stem`.parquet in `folder`, its header checked."""
+    """Return the table `stem`.csv or `stem`.parquet in `folder`; raise if its header is invalid."""
     paths = [path for ending in ("csv", "parquet") if lexists(path := folder / f"{stem}.{ending}")]
     if not paths:
         raise TableError(f"{folder}: there is no {stem}.csv and no {stem}.parquet")
     if len(paths) > 1:
-        raise TableError(f"{folder}: both {paths[0].name} and {paths[1].name} are there; keep one of them")
+        raise TableError(f"{folder}: both {paths[0].name} and {paths[1].name} exist; keep one of them")
     path = paths[0]
     if path.is_dir():
-        raise TableError(f"{path}: is a folder, a file is wanted")
+        raise TableError(f"{path}: is a folder, a file is needed")
     table: Table = CsvTable(path) if path.suffix == ".csv" else ParquetTable(path)
-    for number, name in enumerate(table.columns, 1):
-        if not name:
-            raise TableError(f"{path}, column {number}: has no name in the header; name or remove it")
-        if name.endswith("\0"):
-            raise TableError(f"{path}, column {number}: its name ends in a NUL character; rename it")
-        if table.columns.index(name) < number - 1:
-            raise TableError(f"{path}, column {number}: a second column is named {name!r}; rename or remove one")
+    headers.check(table)
     return table
 
 
 class CsvTable:
-    """Comma-separated UTF-8 text with a header; quotes, CRLF, a byte-order mark and blank lines are understood."""
+    """A file of comma-separated UTF-8 text with a header; quotes, CRLF, a byte-order mark and blank lines may occur."""
 
     unit = "line"
 
@@ -78,19 +73,19 @@ class CsvTable:
 
     @cached_property
     def columns(self) -> list[str]:
-        """Names in the header, without surrounding spaces."""
+        """Names of the columns, without surrounding spaces."""
         return self._header[0]
 
     @cached_property
     def _header(self) -> tuple[list[str], int]:
-        """The names in the header, and where in the file it ends."""
-        with _readable(self.path), self.path.open("rb") as file:
+        """The names in the header, and the position in the file where the header ends."""
+        with _read_errors(self.path), self.path.open("rb") as file:
             reader = csv.reader(line.decode("utf-8-sig") for line in iter(file.readline, b""))
             try:
                 names = next((row for row in reader if row), None)
             except UnicodeDecodeError as error:
                 raise TableError(
-                    f"{self.path}, line {reader.line_num + 1}: is not UTF-8 text; save it as such"
+                    f"{self.path}, line {reader.line_num + 1}: is not UTF-8 text; save the file as UTF-8"
                 ) from error
             except csv.Error as error:
                 wrong = f"a name has over {csv.field_size_limit()} characters; shorten it, or close an open quote"
@@ -102,9 +97,9 @@ class CsvTable:
             return [name.strip() for name in names], file.tell()
 
     def blocks(self, types: Mapping[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
-        """All rows below the header; no text, such as NA or null, stands for a missing value."""
+        """Yield all rows below the header; texts such as NA or null are not treated as missing values."""
         start = self._header[1]
-        with _readable(self.path), self.path.open("rb") as file:
+        with _read_errors(self.path), self.path.open("rb") as file:
             if file.seek(0, 2) == start:
                 return
             file.seek(start)
@@ -119,7 +114,7 @@ class CsvTable:
                 raise BadRowsError(str(error)) from error
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Cells by Python's own reader, which knows lines; bytes that are not UTF-8 become lone surrogates."""
+        """Yield the cells, read by Python's own reader, which counts lines; invalid UTF-8 becomes lone surrogates."""
         limit = csv.field_size_limit(2**31 - 1)
         try:
             with self.path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
@@ -134,7 +129,7 @@ class CsvTable:
 
 
 class ParquetTable:
-    """A Parquet file; texts, categories and whole numbers serve as ids and labels, a null is an empty cell."""
+    """A Parquet file; ids and labels are texts, categories or whole numbers, and a null is an empty cell."""
 
     unit = "row"
 
@@ -149,7 +144,7 @@ class ParquetTable:
 
     @contextmanager
     def _open(self) -> Iterator[pq.ParquetFile]:
-        with _readable(self.path):
+        with _read_errors(self.path):
             try:
                 file = pq.ParquetFile(self.path)
             except pa.ArrowException as error:
@@ -158,7 +153,7 @@ class ParquetTable:
                 yield file
 
     def blocks(self, types: Mapping[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
-        """All rows; an empty number becomes NaN."""
+        """Yield all rows; a missing number becomes NaN."""
         with self._open() as file:
             for name, kind in types.items():
                 held = file.schema_arrow.field(name).type
@@ -181,7 +176,7 @@ class ParquetTable:
                 raise BadRowsError(str(error)) from error
 
     def _refuse_fractions(self, name: str, column: pa.Array, start: int) -> None:
-        """Floats are pandas' form of integers with gaps, and nothing else."""
+        """Raise if a column of ids or labels holds fractions; whole floats are how pandas stores integers with gaps."""
         numbers = column.to_numpy(zero_copy_only=False).astype(np.float64)
         wrong = np.flatnonzero(np.isfinite(numbers) & ((numbers != np.trunc(numbers)) | (np.abs(numbers) >= 2**63)))
         if len(wrong):
@@ -191,22 +186,22 @@ class ParquetTable:
             )
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Cells in the words of Python; rows count from 1; bytes that are not UTF-8 become lone surrogates."""
+        """Yield the cells as texts, with rows counted from 1; invalid UTF-8 becomes lone surrogates."""
         number = 0
         with self._open() as file:
             for block in file.iter_batches(_ROWS):
                 for cells in zip(*map(_values, block.columns), strict=True):
                     number += 1
-                    yield number, [_as_text(cell) for cell in cells]
+                    yield number, [_text(cell) for cell in cells]
 
 
 def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
     if kind != TEXT:
-        return column.cast(kind, safe=False).fill_null(np.nan)  # unsafe only in that integers are rounded
+        return column.cast(kind, safe=False).fill_null(np.nan)  # not safe, so that integers may be rounded
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_finite(column), column, None).cast(pa.int64())
     texts = column.cast(TEXT).fill_null("")
-    texts.validate(full=True)  # that they are UTF-8
+    texts.validate(full=True)  # raises if they are not UTF-8
     return texts
 
 
@@ -217,7 +212,7 @@ def _values(column: pa.Array) -> list[object]:
     return (column.cast(pa.large_binary()) if texts else column).to_pylist()
 
 
-def _as_text(cell: object) -> str:
+def _text(cell: object) -> str:
     if cell is None or cell != cell:
         return ""
     if isinstance(cell, bytes):
@@ -226,7 +221,8 @@ def _as_text(cell: object) -> str:
 
 
 @contextmanager
-def _readable(path: Path) -> Iterator[None]:
+def _read_errors(path: Path) -> Iterator[None]:
+    """Turn errors of the file system into a `TableError`."""
     try:
         yield
     except OSError as error:
