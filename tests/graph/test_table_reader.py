@@ -200,15 +200,20 @@ def test_bad_feature_files(folder):
     assert "features both as columns of the nodes and in a separate file" in problem(folder)
     put(folder, "id\na\nb\nc\n")
     np.save(folder / "features.npy", np.ones((2, 2)))
-    assert "the parts disagree on the number of nodes: x 2, num_nodes 3" in problem(folder)
+    assert problem(folder) == "features.npy: has 2 rows, but there are 3 nodes"
     np.save(folder / "features.npy", np.array(["a"]))
     assert problem(folder) == "features.npy: numbers are needed, it holds <U1"
     (folder / "features.npy").write_bytes(b"\x93NUMPY")
-    assert problem(folder).startswith("features.npy: is not a whole matrix of plain numbers")
+    assert problem(folder).startswith("features.npy: not a whole .npy file")
+    np.save(folder / "features.npy", np.ones(3))
+    assert problem(folder) == "features.npy: a matrix is needed, it has shape (3,)"
     np.savez(folder / "features.npz", a=np.ones(2))
     assert "both features.npy and features.npz exist" in problem(folder)
     (folder / "features.npy").unlink()
-    assert problem(folder).startswith("features.npz: is not a whole matrix of plain numbers")
+    sp.save_npz(folder / "features.npz", sp.coo_array((2**62, 2)))
+    assert problem(folder) == f"features.npz: has {2**62} rows, but there are 3 nodes"
+    np.savez(folder / "features.npz", a=np.ones(2))
+    assert problem(folder).startswith("features.npz: not a whole sparse .npz file ('format')")
 
 
 CELLS = st.sampled_from(

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-import scipy.sparse as sp
-
 from lignn.datasets.features import bag_of_words, binary
-from lignn.graph import Graph
+from lignn.graph import Graph, files
+
+_FEATURES = ("attr_data", "attr_indices", "attr_indptr", "attr_shape")
 
 
 def download(name: str, folder: Path) -> Graph:
@@ -23,8 +22,9 @@ def download(name: str, folder: Path) -> Graph:
 
     collection, part = name.split("_")
     dataset = {"amazon": Amazon, "coauthor": Coauthor}[collection](str(folder), part)
-    with np.load(dataset.raw_paths[0]) as raw:
-        x = sp.csr_array((raw["attr_data"], raw["attr_indices"], raw["attr_indptr"]), shape=tuple(raw["attr_shape"]))
+    arrays = files.read_npz(Path(dataset.raw_paths[0]), _FEATURES)
+    parts = {key.removeprefix("attr_"): array for key, array in arrays.items()}
+    x = files.sparse_matrix("csr", parts, parts["shape"].tolist())
     x.eliminate_zeros()
     return Graph.from_pyg(dataset[0], x=x, name=name)
 

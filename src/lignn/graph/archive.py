@@ -8,18 +8,16 @@ Keys: `edge_index` (2×E), and if the graph has them: features as `x` (dense) or
 from __future__ import annotations
 
 import hashlib
-import zlib
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 import scipy.sparse as sp
 import torch
-from numpy.lib.npyio import NpzFile
 
 from lignn.atomic import whole_file
 from lignn.errors import InputError, TableError, did_you_mean
+from lignn.graph import files
 from lignn.graph.graph import Graph
 from lignn.graph.split import PARTS, Split
 
@@ -43,13 +41,10 @@ _ARRAYS: dict[str, tuple[str, tuple[int, ...]]] = {
 }
 """The allowed types of each array (NumPy's letters for kinds of types) and its allowed numbers of dimensions."""
 
-_DAMAGE = (OSError, ValueError, TypeError, EOFError, RuntimeError, SyntaxError, MemoryError, BadZipFile, zlib.error)
-"""Errors that NumPy and zipfile raise for a damaged or encrypted file, or for arrays of Python objects."""
-
 
 def read(path: Path) -> Graph:
     """Read the graph in the file `path`; its name is the name of the file."""
-    arrays = _load(path)
+    arrays = files.read_npz(path)
     unknown = [key for key in arrays if key not in _ARRAYS]
     if unknown:
         raise TableError(f"{path}: unknown array {unknown[0]!r}; {did_you_mean(unknown[0], _ARRAYS)}")
@@ -112,24 +107,6 @@ def _arrays(graph: Graph) -> dict[str, Any]:
     return {key: value for key, value in arrays.items() if value is not None}
 
 
-def _load(path: Path) -> dict[str, np.ndarray]:
-    try:
-        raw = path.open("rb")
-    except FileNotFoundError as error:
-        raise TableError(f"{path}: there is no such file") from error
-    except OSError as error:
-        raise TableError(f"{path}: cannot be read: {error.strerror}") from error
-    try:
-        with raw, NpzFile(raw, allow_pickle=False) as file:
-            return {
-                key: np.asarray(file[key]) for key in file.files
-            }  # NumPy returns members that are not arrays as bytes
-    except _DAMAGE as error:
-        raise TableError(
-            f"{path}: not a whole .npz file of plain arrays ({error}); write or download it again"
-        ) from error
-
-
 def _check(path: Path, key: str, array: np.ndarray) -> None:
     kinds, dimensions = _ARRAYS[key]
     if array.dtype.kind not in kinds or array.ndim not in dimensions:
@@ -143,11 +120,7 @@ def _check(path: Path, key: str, array: np.ndarray) -> None:
 
 
 def _floats(array: np.ndarray | None) -> np.ndarray | None:
-    """Return numbers as float32, or float64 for double precision, in this machine's byte order, as torch needs them."""
-    if array is None:
-        return None
-    double = array.dtype.kind == "f" and array.dtype.itemsize >= 8
-    return array.astype(np.float64 if double else np.float32, copy=False)
+    return None if array is None else files.as_floats(array)
 
 
 def _labels(array: np.ndarray | None) -> np.ndarray | None:
@@ -157,13 +130,11 @@ def _labels(array: np.ndarray | None) -> np.ndarray | None:
 
 
 def _csr(arrays: dict[str, np.ndarray]) -> sp.csr_array:
-    data, indices, indptr, shape = (arrays[key] for key in _CSR)
+    parts = {key.removeprefix("x_"): arrays[key] for key in _CSR}
     try:
-        matrix = sp.csr_array((_floats(data), indices.astype(np.int64), indptr.astype(np.int64)), shape=shape.tolist())
-        matrix.check_format(full_check=True)
+        return files.sparse_matrix("csr", parts, parts["shape"].tolist())
     except (ValueError, TypeError) as error:
         raise TableError(f"x_data, x_indices, x_indptr and x_shape do not form a CSR matrix: {error}") from error
-    return matrix
 
 
 def _splits(arrays: dict[str, np.ndarray]) -> list[Split]:

@@ -13,28 +13,24 @@
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass
 from os.path import lexists
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import scipy.sparse as sp
 import torch
-from numpy.lib.format import read_array
 
 from lignn.errors import InputError, TableError, did_you_mean
-from lignn.graph import faults, headers, table_file
+from lignn.graph import faults, files, headers, table_file
 from lignn.graph.graph import Graph
 from lignn.graph.metadata import Metadata
 from lignn.graph.names import sorted_classes
 from lignn.graph.split import PARTS, Split
 from lignn.graph.table_file import TEXT, BadRowsError, Table
-from lignn.graph.validate import LARGEST_WEIGHT, Features
+from lignn.graph.validate import LARGEST_WEIGHT
 
 _FEATURE_FILES = ("features.npy", "features.npz")
 _LARGEST = float(np.finfo(np.float32).max)
@@ -45,7 +41,7 @@ def read(folder: Path) -> Graph:
     metadata = Metadata.read(folder)
     nodes = _read_nodes(table_file.find(folder, "nodes"), metadata)
     edge_index, weight = _read_edges(table_file.find(folder, "edges"), nodes.ids, metadata)
-    x = _read_features(folder)
+    x = _read_features(folder, len(nodes.ids))
     if x is not None and nodes.x is not None:
         raise TableError(f"{folder}: features both as columns of the nodes and in a separate file; keep one of them")
     numbered = not metadata.node_ids and pc.all(pc.equal(nodes.ids, pa.array(range(len(nodes.ids))).cast(TEXT))).as_py()
@@ -182,25 +178,9 @@ def _read_edges(table: Table, ids: pa.Array, metadata: Metadata) -> tuple[np.nda
     return np.concatenate(ends, 1, dtype=np.int64), np.concatenate(weights) if weighted else None
 
 
-def _read_features(folder: Path) -> Features | None:
+def _read_features(folder: Path, num_nodes: int) -> Any:
     """Return the features in features.npy or features.npz; None if there is no such file."""
     paths = [folder / name for name in _FEATURE_FILES if lexists(folder / name)]
     if len(paths) > 1:
         raise TableError(f"{folder}: both {paths[0].name} and {paths[1].name} exist; keep one of them")
-    for path in paths:
-        try:
-            file = path.open("rb")
-        except OSError as error:
-            raise TableError(f"{path}: cannot be read: {error.strerror}") from error
-        try:
-            with file:
-                x: Any = (
-                    sp.csr_array(sp.load_npz(file)) if path.suffix == ".npz" else read_array(file, allow_pickle=False)
-                )
-        except (OSError, ValueError, TypeError, EOFError, KeyError, RuntimeError, BadZipFile, zlib.error) as error:
-            # These are the errors that NumPy, SciPy and zipfile raise for damaged files.
-            raise TableError(f"{path}: is not a whole matrix of plain numbers ({error}); write it again") from error
-        if x.dtype.kind not in "fiub":
-            raise TableError(f"{path}: numbers are needed, it holds {x.dtype}")
-        return x.astype(np.float64 if x.dtype == np.float64 else np.float32, copy=False)
-    return None
+    return files.read_features(paths[0], num_nodes) if paths else None
