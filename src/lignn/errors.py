@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
@@ -47,6 +48,10 @@ class ConvergenceWarning(UserWarning):
     """A result of a solve that did not reach its tolerance."""
 
 
+class DataWarning(UserWarning):
+    """A note on data that were read in a way that the user may not expect."""
+
+
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
     """Return the end of an error message: the choice closest to `word` if one is close, else all choices."""
     choices = sorted(choices)
@@ -55,5 +60,6 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return `text` in quotes for an error message, shortened if it is long."""
-    return repr(text if len(text) <= 40 else f"{text[:37]}…")
+    """Return `text` in quotes for an error message, shortened if it is long; what an eye cannot see is escaped."""
+    shown = text if len(text) <= 40 else f"{text[:37]}…"
+    return repr(shown) if unicodedata.is_normalized("NFC", shown) else ascii(shown)

@@ -51,7 +51,6 @@ TABLES: dict[str, tuple[str | bytes, str | bytes, str]] = {
     "short row": (NODES.replace("0.5,1", "0.5"), EDGES, "nodes.csv, line 7: 3 cells, but the header names 4 columns"),
     "unknown id": (NODES, EDGES + "a,z\n", "edges.csv, line 14, column 'target': 'z' is not the id of a node"),
     "huge id": (NODES, EDGES + f"{10**30},a\n", f"line 14, column 'source': '{10**30}' is not the id of a node"),
-    "spaces": (NODES, EDGES.replace("a,b", "a, b"), "edges.csv, line 2, column 'target': ' b' has spaces around it"),
     "id twice": (NODES + "a,red,1,1\n", EDGES, "line 14, column 'id': the id 'a' is already used in line 2"),
     "no node id": (NODES.replace("f,", ",", 1), EDGES.replace("f", "e"), "line 7, column 'id': the id is empty"),
     "open quote": (NODES.replace("f,blue", 'f,"blue'), EDGES, "nodes.csv, line 7"),
@@ -477,6 +476,7 @@ FINE = {
     "Windows line ends": NODES.replace("\n", "\r\n"),
     "quotes": NODES.replace("a,red", '"a","red"'),
     "blank lines": NODES.replace("\n", "\n\n"),
+    "spaces": NODES.replace("a,red", " a ,red\u00a0"),
 }
 
 

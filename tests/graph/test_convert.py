@@ -8,7 +8,7 @@ import torch
 from torch_geometric.data import Data
 
 from lignn import Graph, Split
-from lignn.errors import GraphError
+from lignn.errors import DataWarning, GraphError
 from tests.graph.equality import assert_same
 
 EDGES = [[0, 1, 2, 0], [1, 2, 0, 1]]
@@ -57,6 +57,19 @@ def test_networkx_round_trip_of_several_classes_a_node(names):
     y = [[1, 1, 0], [-1, -1, -1], [0, 0, 0]]
     graph = Graph([[0, 1, 2], [1, 2, 0]], y=y, node_ids=["a", "b", "c"], class_names=names, name="several")
     assert_same(Graph.from_networkx(graph.to_networkx()), graph)
+
+
+def test_from_networkx_labels_that_mean_unknown():
+    source = nx.path_graph(5)
+    nx.set_node_attributes(source, {0: "a", 1: -1, 2: "NULL", 3: "Zoe\u0308", 4: "Zo\u00eb "}, "label")
+    with pytest.warns(DataWarning, match=r"node attribute 'label': read as unknown labels: '-1' \(1\), 'NULL' \(1\)"):
+        graph = Graph.from_networkx(source)
+    assert graph.class_names == ("Zo\u00eb", "a")
+    assert graph.y.tolist() == [1, -1, -1, 0, 0]
+    assert Graph.from_networkx(source, missing=[]).num_classes == 4
+    nx.set_node_attributes(source, {0: 1, 1: -1, 2: 1, 3: 1, 4: 1}, "label")
+    with pytest.raises(GraphError, match="the labels are only -1 and 1"):
+        Graph.from_networkx(source)
 
 
 def test_from_networkx_nan_is_unlabelled():

@@ -24,6 +24,12 @@ def test_labels_by_node_number(tmp_path: Path) -> None:
     assert label_table.read(file, GRAPH, CLASSES) == {2: 1, 0: None}
 
 
+def test_texts_are_normalised(tmp_path: Path) -> None:
+    file = table(tmp_path, "id,label\ne\u0301,blue \n\u00a0b,\u200b\n c ,red\n")
+    graph = GRAPH.replace(node_ids=["\u00e9", "b", " c "])
+    assert label_table.read(file, graph, CLASSES) == {0: 1, 1: None, 2: 0}
+
+
 def test_ids_are_numbers_where_nodes_have_no_names(tmp_path: Path) -> None:
     file = table(tmp_path, "id,label\n2,red\n")
     assert label_table.read(file, GRAPH.replace(node_ids=None), CLASSES) == {2: 0}

@@ -1,7 +1,9 @@
 """Reading of folders of tables: accepted and refused files, and arbitrary bytes."""
 
 import contextlib
+import re
 import tempfile
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lignn import Graph
-from lignn.errors import InputError, TableError
+from lignn.errors import DataWarning, InputError, TableError
 from lignn.graph import table_file
 from tests.graph.equality import assert_same
 from tests.graph.folders import EDGES, NODES, problem, put, put_parquet
@@ -56,7 +58,7 @@ def test_line_ends_byte_order_mark_blank_lines_and_spaces_in_the_header(folder, 
 def test_ids_and_labels_are_texts_never_guessed(folder):
     ids = ["NA", "null", "NaN", "1e5", "007", "7", "true", "1.0", str(10**30), "x" * 200_000, 'a,"b"\nc', "é—𝒳"]
     quoted = ['"' + name.replace('"', '""') + '"' for name in ids]
-    labels = ["NA", "nan"] * (len(ids) // 2)
+    labels = ["true", "1e5"] * (len(ids) // 2)
     put(
         folder,
         "id,label\n" + "".join(f"{name},{label}\n" for name, label in zip(quoted, labels, strict=True)),
@@ -64,15 +66,82 @@ def test_ids_and_labels_are_texts_never_guessed(folder):
     )
     graph = Graph.read(folder)
     assert graph.node_ids.tolist() == ids
-    assert graph.class_names == ("NA", "nan")
+    assert graph.class_names == ("1e5", "true")
     assert graph.edge_index.tolist() == [list(range(len(ids))), [4] * len(ids)]
 
 
 def test_integer_classes_in_natural_order(folder):
-    put(folder, "id,label\na,10\nb,2\nc,none\nd,-1\n")
+    put(folder, "id,label\na,10\nb,2\nc,none\nd,-5\n")
     graph = Graph.read(folder)
-    assert graph.class_names == ("-1", "2", "10", "none")
+    assert graph.class_names == ("-5", "2", "10", "none")
     assert graph.y.tolist() == [2, 1, 3, 0]
+
+
+@pytest.mark.parametrize("mark", ["-1", "-1.0", "NA", "nan", "NULL", "?", "<NA>", "None"])
+def test_usual_marks_are_unknown_labels(folder, mark):
+    put(folder, f"id,label\na,cat\nb,dog\nc, {mark}\nd,{mark}\ne,\n")
+    with pytest.warns(
+        DataWarning, match=rf"nodes\.csv, column 'label': read as unknown labels: '{re.escape(mark)}' \(2\)"
+    ):
+        graph = Graph.read(folder)
+    assert graph.class_names == ("cat", "dog")
+    assert graph.y.tolist() == [0, 1, -1, -1, -1]
+
+
+def test_which_marks_are_unknown_labels_can_be_chosen(folder):
+    put(folder, "id,label\na,NA\nb,dog\nc,-9\n")
+    with pytest.warns(DataWarning, match=r"read as unknown labels: '-9' \(1\)"):
+        graph = Graph.read(folder, missing=["-9"])
+    assert graph.class_names == ("NA", "dog")
+    assert graph.y.tolist() == [0, 1, -1]
+    assert Graph.read(folder, missing=[]).class_names == ("-9", "NA", "dog")
+    graph.write(folder.parent / "g.npz")
+    with pytest.raises(TableError, match=r"missing is for tables; in an \.npz file, the label -1 means unknown"):
+        Graph.read(folder.parent / "g.npz", missing=["NA"])
+
+
+def test_minus_one_beside_one_is_what_is_said(folder):
+    put(folder, "id,label\na,-1\nb,1\nc,1\n")
+    assert Graph.read(folder, missing=[]).class_names == ("-1", "1")
+    (folder / "graph.json").write_text('{"classes": ["-1", "1"]}')
+    assert Graph.read(folder).y.tolist() == [0, 1, 1]
+    (folder / "graph.json").write_text('{"classes": ["1", "2"]}')
+    with pytest.warns(DataWarning, match=r"'-1' \(1\)"):
+        assert Graph.read(folder).y.tolist() == [-1, 0, 0]
+
+
+def test_unknown_among_several_labels(folder):
+    put(folder, "id,labels\na,red|blue\nb,NaN\nc,|\n", "source,target\na,b\n")
+    with pytest.warns(DataWarning, match=r"column 'labels': read as unknown labels: 'NaN' \(1\)"):
+        assert Graph.read(folder).y.tolist() == [[1, 1], [-1, -1], [0, 0]]
+
+
+def test_texts_are_normalised(folder):
+    """Labels, ids, splits and class names, in the tables and in graph.json."""
+    nodes = "id,label,split\ncafe\u0301,Zoe\u0308, train\nb\u200b,Zo\u00eb\u00a0,val\nc, \u200b,\n\u2003d,x ,test\n"
+    put(folder, nodes, "source,target\ncaf\u00e9,\u00a0b\nb ,\ufeffd\n")
+    graph = Graph.read(folder)
+    assert graph.node_ids.tolist() == ["caf\u00e9", "b", "c", "d"]
+    assert graph.class_names == ("Zo\u00eb", "x")
+    assert graph.y.tolist() == [0, 0, -1, 1]
+    assert graph.edge_index.tolist() == [[0, 1], [1, 3]]
+    assert graph.splits[0].test.tolist() == [False, False, False, True]
+    (folder / "graph.json").write_text('{"classes": ["x\u00a0", "Zoe\u0308"]}', encoding="utf-8")
+    assert Graph.read(folder).class_names == ("x", "Zo\u00eb")
+    (folder / "graph.json").write_text('{"classes": ["x", "x "]}')
+    assert problem(folder) == "graph.json: 'classes' must be null or a list of different texts"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("Cat", "cat"), ("hot dog", "hot\u00a0dog"), ("fi", "\ufb01"), ("ab", "a\u200bb")]
+)
+def test_near_twins_are_noted(folder, one, other):
+    put(folder, f"id,label\na,{one}\nb,{other}\nc,bird\n")
+    with pytest.warns(DataWarning, match=r"column 'label': .* and .* are almost equal, but are kept apart"):
+        assert Graph.read(folder).num_classes == 3
+    put(folder, f"id,label\n{one},0\n{other},1\n", f"source,target\n{one},{other}\n")
+    with pytest.warns(DataWarning, match=r"column 'id': .* and .* are almost equal"):
+        assert Graph.read(folder).num_nodes == 2
 
 
 def test_several_labels(folder):
@@ -241,6 +310,7 @@ def test_arbitrary_bytes_are_read_or_bad_input(nodes, edges):
 
 
 def read_or_refuse(nodes: str | bytes, edges: str | bytes) -> None:
-    with tempfile.TemporaryDirectory() as root, contextlib.suppress(InputError):
+    with tempfile.TemporaryDirectory() as root, contextlib.suppress(InputError), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
         put(Path(root), nodes, edges)
         assert isinstance(Graph.read(root), Graph)

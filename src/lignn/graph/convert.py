@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,8 @@ import scipy.sparse as sp
 import torch
 
 from lignn.errors import GraphError
+from lignn.graph import names
 from lignn.graph.graph import Graph
-from lignn.graph.names import sorted_classes
 from lignn.graph.split import PARTS, Split
 
 if TYPE_CHECKING:
@@ -71,10 +72,11 @@ def to_scipy(graph: Graph) -> sp.csr_array:
     return sp.coo_array((weight, (source, target)), shape=(graph.num_nodes,) * 2).tocsr()
 
 
-def from_networkx(graph: nx.Graph, label: str, weight: str, x: str) -> Graph:
+def from_networkx(graph: nx.Graph, label: str, weight: str, x: str, missing: Collection[str] | None) -> Graph:
     """Return a graph from NetworkX.
 
-    Labels may be values of any type; their texts become the class names, and a missing label or NaN means unlabelled.
+    Labels may be values of any type; their texts become the class names. A missing label, NaN, -1 and the marks in
+    `missing` mean unlabelled.
     For multi-label graphs, labels are lists with a 0 or 1 for each class, and the graph attribute `class_names` names
     the classes.
     """
@@ -90,7 +92,11 @@ def from_networkx(graph: nx.Graph, label: str, weight: str, x: str) -> Graph:
         )
     labels = [_label(data.get(label)) for _, data in graph.nodes(data=True)]
     several = any(isinstance(value, list | set | frozenset) for value in labels)
-    y, names = (_multi_hot(labels, nodes, label), graph.graph.get("class_names")) if several else _class_numbers(labels)
+    y, class_names = (
+        (_multi_hot(labels, nodes, label), graph.graph.get("class_names"))
+        if several
+        else _class_numbers(labels, label, missing)
+    )
     features = [data.get(x) for _, data in graph.nodes(data=True)]
     if any(f is None for f in features) and any(f is not None for f in features):
         raise GraphError(f"node {nodes[[f is None for f in features].index(True)]!r} has no {x!r} while others have")
@@ -101,7 +107,7 @@ def from_networkx(graph: nx.Graph, label: str, weight: str, x: str) -> Graph:
         edge_weight=np.array([e[2] for e in edges], np.float32) if edges and edges[0][2] is not None else None,
         num_nodes=len(nodes),
         node_ids=[str(node) for node in nodes],
-        class_names=names,
+        class_names=class_names,
         name=graph.name or "graph",
     )
 
@@ -115,12 +121,18 @@ def _label(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _class_numbers(labels: list[Any]) -> tuple[np.ndarray | None, tuple[str, ...] | None]:
+def _class_numbers(
+    labels: list[Any], what: str, missing: Collection[str] | None
+) -> tuple[np.ndarray | None, tuple[str, ...] | None]:
     """Return the class numbers, -1 = unlabelled, and the class names; two times None if there is no label."""
-    names = sorted_classes(str(value) for value in labels if value is not None)
-    number = {name: i for i, name in enumerate(names)}
-    y = np.array([-1 if value is None else number[str(value)] for value in labels])
-    return (y, names) if names else (None, None)
+    texts = ["" if value is None else names.normalised(str(value)) for value in labels]
+    unknown = names.unknown_labels(set(texts), missing)
+    names.note_unknown(f"node attribute {what!r}", [text for text in texts if text in unknown])
+    classes = names.sorted_classes(set(texts) - unknown)
+    names.note_twins(f"node attribute {what!r}", classes)
+    number = {name: i for i, name in enumerate(classes)}
+    y = np.array([number.get(text, -1) for text in texts])
+    return (y, classes) if classes else (None, None)
 
 
 def _multi_hot(labels: list[Any], nodes: list[Any], what: str) -> np.ndarray:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import NoReturn
 
 from lignn.errors import TableError, quoted
+from lignn.graph.names import normalised
 from lignn.graph.table_file import Table
 
 Check = Callable[[str, int], str | None]
@@ -54,11 +55,17 @@ def _fault(cell: str, row: int, check: Check) -> str | None:
     return check(cell, row)
 
 
-def unique(unit: str) -> Check:
-    """Return a check that a cell is not empty and does not repeat; `unit` is what row numbers count (line or row)."""
+def unique(unit: str, exact: bool = False) -> Check:
+    """Return a check that a cell is not empty and does not repeat.
+
+    Args:
+        unit: what row numbers count, line or row.
+        exact: compare texts as they are, not normalised.
+    """
     seen: dict[str, int] = {}
 
     def check(cell: str, row: int) -> str | None:
+        cell = cell if exact else normalised(cell)
         if not cell:
             return "the id is empty"
         if cell in seen:
@@ -69,25 +76,40 @@ def unique(unit: str) -> Check:
     return check
 
 
-def among(known: Collection[str], what: str, hint: str = "") -> Check:
-    """Return a check that a cell is one of the known words; `what` describes these words in the message."""
-    padded = {word.strip(): word for word in known if word != word.strip()}
+def among(known: Collection[str], what: str, hint: str = "", exact: bool = False) -> Check:
+    """Return a check that a cell is one of the known words.
+
+    Args:
+        known: the words.
+        what: a description of the words for the message.
+        hint: the end of the message.
+        exact: compare texts as they are, not normalised.
+    """
+    by_normal_form = {normalised(word): word for word in known}
 
     def check(cell: str, _row: int) -> str | None:
-        if cell in known:
+        if cell in known or (not exact and normalised(cell) in known):
             return None
-        if cell.strip() in known:
-            return f"{quoted(cell)} has spaces around it; remove them"
-        if cell in padded:
-            return f"{quoted(cell)} is not {what}, but {quoted(padded[cell])} is; remove the spaces there"
+        if word := by_normal_form.get(normalised(cell)):
+            return f"{quoted(cell)} is not {what}, but {quoted(word)} is; write both with the same characters"
         return f"{quoted(cell)} is not {what}{hint}"
 
     return check
 
 
-def several(check: Check) -> Check:
-    """Return a check of every label in a cell of labels joined by `|`."""
-    return lambda cell, row: next((fault for label in cell.split("|") if (fault := check(label, row))), None)
+def several(check: Check, missing: Collection[str] = ()) -> Check:
+    """Return a check of every label in a cell of labels joined by `|`; none of them may mean unknown."""
+
+    def check_all(cell: str, row: int) -> str | None:
+        labels = cell.split("|")
+        for label in labels:
+            if len(labels) > 1 and label in missing:
+                return f"{quoted(label)} means unknown, it cannot be one of several labels; remove it"
+            if fault := check(label, row):
+                return fault
+        return None
+
+    return check_all
 
 
 def number(largest: float, smallest: float | None = None, hint: str = "") -> Check:
@@ -105,8 +127,3 @@ def number(largest: float, smallest: float | None = None, hint: str = "") -> Che
         return f"{quoted(cell)} is negative" if smallest is not None and value < smallest else None
 
     return check
-
-
-def unpadded(cell: str, _row: int) -> str | None:
-    """Check that a cell has no spaces around it, which are easily overlooked."""
-    return None if cell == cell.strip() else f"{quoted(cell)} has spaces around it; remove them"

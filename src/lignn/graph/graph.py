@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from os import PathLike
@@ -196,7 +196,14 @@ class Graph:
         return convert.to_pyg(self)
 
     @classmethod
-    def from_networkx(cls, graph: nx.Graph, label: str = "label", weight: str = "weight", x: str = "x") -> Graph:
+    def from_networkx(
+        cls,
+        graph: nx.Graph,
+        label: str = "label",
+        weight: str = "weight",
+        x: str = "x",
+        missing: Collection[str] | None = None,
+    ) -> Graph:
         """Return a graph from NetworkX; an undirected edge becomes two directed ones.
 
         Args:
@@ -204,10 +211,11 @@ class Graph:
             label: node attribute with the label.
             weight: edge attribute with the weight.
             x: node attribute with the features.
+            missing: texts of labels that mean unknown, see `read`.
         """
         from lignn.graph import convert
 
-        return convert.from_networkx(graph, label, weight, x)
+        return convert.from_networkx(graph, label, weight, x, missing)
 
     def to_networkx(self) -> nx.MultiDiGraph:
         """Return this graph as a NetworkX multigraph, with the attributes `label`, `x` and `weight`."""
@@ -236,14 +244,23 @@ class Graph:
         return neighbours.knn(x, k, **parts)
 
     @classmethod
-    def read(cls, path: str | PathLike[str]) -> Graph:
-        """Read a graph from a folder of tables (`nodes.csv`, `edges.csv`, …) or from an `.npz` file."""
+    def read(cls, path: str | PathLike[str], missing: Collection[str] | None = None) -> Graph:
+        """Read a graph from a folder of tables (`nodes.csv`, `edges.csv`, …) or from an `.npz` file.
+
+        Args:
+            path: the folder or file.
+            missing: labels in the tables that mean unknown, besides an empty one. By default these are -1 and the usual
+                marks, such as NA, NaN, NULL and ?; a note tells if there are any. Classes that are named in graph.json
+                are never unknown.
+        """
         path = Path(path)
         if isdir(path):
             from lignn.graph import table_reader  # imports pyarrow, which is slow and not needed for .npz files
 
-            return table_reader.read(path)
+            return table_reader.read(path, missing)
         if path.suffix == ".npz":
+            if missing is not None:
+                raise TableError(f"{path}: missing is for tables; in an .npz file, the label -1 means unknown")
             from lignn.graph import archive
 
             return archive.read(path)

@@ -13,6 +13,7 @@ from pathlib import Path
 from lignn.errors import TableError, did_you_mean
 from lignn.graph import faults, headers
 from lignn.graph.graph import Graph
+from lignn.graph.names import normalised
 from lignn.graph.table_file import TEXT, BadRowsError, CsvTable, ParquetTable, Table
 
 Label = int | list[int] | None
@@ -32,11 +33,15 @@ def read(path: Path, graph: Graph, classes: Sequence[str]) -> dict[int, Label]:
         for block in table.blocks(dict.fromkeys(table.columns, TEXT)):
             rows += len(block)
             for name, cell in zip(block["id"].to_pylist(), block[column].to_pylist(), strict=True):
-                words = cell.split("|") if graph.is_multilabel else [cell]
+                name = name if name in node_number else normalised(name)
+                words = [
+                    word if word in class_number else normalised(word)
+                    for word in (cell.split("|") if graph.is_multilabel else [cell])
+                ]
                 if name not in node_number or not {word for word in words if word}.issubset(class_number):
                     raise BadRowsError("a node or a label is unknown")
                 label = [class_number[word] for word in words if word]
-                labels[node_number[name]] = None if not cell else label if graph.is_multilabel else label[0]
+                labels[node_number[name]] = None if words == [""] else label if graph.is_multilabel else label[0]
         if len(labels) < rows:
             raise BadRowsError("two rows have the same id")
     except BadRowsError as problem:

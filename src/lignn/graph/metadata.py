@@ -7,7 +7,11 @@ from dataclasses import asdict, dataclass
 from os.path import lexists
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from lignn.errors import TableError
+from lignn.graph import names
 from lignn.graph.graph import Graph
 
 FILE = "graph.json"
@@ -18,6 +22,8 @@ _FORMAT = 1
 class Metadata:
     """The content of `graph.json`: optional beside tables made by hand, always present in folders written by lignn."""
 
+    format: int | None = None
+    """Version of the format. None: the folder was made by hand, and its texts are normalised."""
     classes: tuple[str, ...] | None = None
     """All classes in order, including those without a node. None: the labels in the table, sorted."""
     class_names: bool = True
@@ -35,11 +41,22 @@ class Metadata:
         classes = graph.class_names or tuple(map(str, range(graph.num_classes)))
         weight = "float32" if graph.edge_weight is None else str(graph.edge_weight.numpy().dtype)
         class_names, node_ids = graph.class_names is not None, graph.node_ids is not None
-        return cls(classes or None, class_names, node_ids, graph.feature_names is not None, weight)
+        return cls(_FORMAT, classes or None, class_names, node_ids, graph.feature_names is not None, weight)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether lignn wrote the folder, so that its texts are read as they are."""
+        return self.format is not None
+
+    def normalised(self, texts: pa.Array) -> pa.Array:
+        """Return the texts of a table, normalised as by `names.normalised` unless they are exact."""
+        if self.is_exact:
+            return texts
+        return pc.utf8_trim(pc.utf8_normalize(texts, form="NFC"), characters=names.TRIMMED)
 
     def write(self, folder: Path) -> None:
         """Write `graph.json` into `folder`."""
-        text = json.dumps({"format": _FORMAT} | asdict(self), indent=2, ensure_ascii=False)
+        text = json.dumps(asdict(self), indent=2, ensure_ascii=False)
         (folder / FILE).write_text(text + "\n", encoding="utf-8")
 
     @classmethod
@@ -56,20 +73,23 @@ class Metadata:
             raise TableError(f"{path}: is not JSON ({error})") from error
         if not isinstance(entries, dict):
             raise TableError(f'{path}: must be a JSON object such as {{"classes": ["a", "b"]}}')
-        if entries.pop("format", _FORMAT) != _FORMAT:
+        if entries.get("format", _FORMAT) != _FORMAT:
             raise TableError(f"{path}: was written by a newer lignn; update lignn to read it")
         for key, value in entries.items():
             _check(path, key, value)
         if entries.get("classes") is not None:
-            entries["classes"] = tuple(entries["classes"])
+            exact = "format" in entries
+            entries["classes"] = tuple(name if exact else names.normalised(name) for name in entries["classes"])
+            if len(set(entries["classes"])) < len(entries["classes"]):
+                raise TableError(f"{path}: 'classes' must be null or a list of different texts")
         return cls(**entries)
 
 
 def _check(path: Path, key: str, value: object) -> None:
+    if key == "format":
+        return
     if key == "classes":
-        texts = (
-            isinstance(value, list) and all(isinstance(name, str) for name in value) and len(set(value)) == len(value)
-        )
+        texts = isinstance(value, list) and all(isinstance(name, str) for name in value)
         fits, wanted = value is None or texts, "null or a list of different texts"
     elif key in ("class_names", "node_ids", "feature_names"):
         fits, wanted = isinstance(value, bool), "true or false"

@@ -1,14 +1,70 @@
-"""Names of nodes, classes and features: their checks, and the order of the classes."""
+"""Names of nodes, classes and features: how texts are normalised and checked, and which labels mean unknown."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+import unicodedata
+import warnings
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from lignn.errors import GraphError
+from lignn.errors import DataWarning, GraphError, quoted
+
+MISSING = ("?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NAN", "NULL", "Null", "null", "None")
+"""Labels that mean unknown by default, besides -1."""
+
+_MINUS_ONE = {"-1", "-1.0"}
+_INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+TRIMMED = "".join(filter(str.isspace, map(chr, range(0x3001)))) + _INVISIBLE
+"""Characters that are removed at both ends of a text: white space, no-break spaces and zero-width characters."""
+
+
+def normalised(text: str) -> str:
+    """Return `text` in Unicode's composed form (NFC), without white space and invisible characters around it."""
+    return unicodedata.normalize("NFC", text).strip(TRIMMED)
+
+
+def missing_marks(missing: Collection[str] | None, classes: Collection[str] = ()) -> set[str]:
+    """Return the labels that mean unknown: `missing`, or by default -1 and the usual marks; never a class."""
+    marks = {*MISSING, *_MINUS_ONE} if missing is None else {*map(normalised, missing)}
+    return marks.difference(classes) | {""}
+
+
+def unknown_labels(labels: Collection[str], missing: Collection[str] | None, classes: Collection[str] = ()) -> set[str]:
+    """Return those of the distinct, normalised labels that mean unknown; raise if this is not clear of -1."""
+    unknown = missing_marks(missing, classes).intersection(labels)
+    others = set(labels) - unknown
+    if missing is None and unknown & _MINUS_ONE and not classes and others and others <= {"1", "1.0"}:
+        raise GraphError(
+            "the labels are only -1 and 1, so that -1 may be a class or mean unknown; "
+            "give missing=['-1'] (--missing=-1) if it means unknown, missing=[] (--missing=) if it is a class"
+        )
+    return unknown
+
+
+def note_unknown(where: str, labels: Iterable[str]) -> None:
+    """Warn that these labels are read as unknown; empty ones need no note."""
+    count = Counter(label for label in labels if label)
+    if count:
+        marks = ", ".join(f"{quoted(mark)} ({count[mark]})" for mark in sorted(count))
+        message = f"{where}: read as unknown labels: {marks}; give missing=[…] (--missing) to change this"
+        warnings.warn(message, DataWarning, stacklevel=2)
+
+
+def note_twins(where: str, texts: Iterable[str]) -> None:
+    """Warn of texts that differ only in their case, in invisible characters, or in look-alike forms of characters."""
+    first: dict[str, str] = {}
+    pairs = []
+    for text in texts:
+        key = re.sub(f"[{_INVISIBLE}]", "", unicodedata.normalize("NFKC", text)).casefold()
+        if first.setdefault(key, text) != text:
+            pairs.append(f"{quoted(first[key])} and {quoted(text)}")
+    if pairs:
+        more = f" ({len(pairs) - 1} more such pairs)" if len(pairs) > 1 else ""
+        warnings.warn(f"{where}: {pairs[0]} are almost equal, but are kept apart{more}", DataWarning, stacklevel=2)
 
 
 def sorted_classes(names: Iterable[str]) -> tuple[str, ...]:
