@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import torch
 
 from lignn import Graph, Split
-from lignn.errors import GraphError
+from lignn.errors import DataWarning, GraphError
 
 EDGES = [[0, 1, 2], [1, 2, 0]]
 
@@ -44,6 +44,25 @@ def test_multilabel():
     assert graph.y.dtype == torch.int8
     assert graph.num_classes == 2
     assert graph.labelled.tolist() == [True, True, False]
+
+
+def test_classes_are_those_that_occur():
+    """A huge class number, often a mark for missing values, does not make as many classes."""
+    with pytest.warns(
+        DataWarning, match="class numbers reach 1000000000, but only 3 classes occur; they are renumbered"
+    ):
+        graph = Graph(EDGES, y=[10**9, -1, 0, 7], num_nodes=4)
+    assert graph.y.tolist() == [2, -1, 0, 1]
+    assert graph.class_names == ("0", "7", "1000000000")
+    assert graph.replace(name="other").y.tolist() == [2, -1, 0, 1]
+    assert Graph(EDGES, y=[0, 39, -1]).num_classes == 40
+
+
+def test_many_classes_are_checked_in_linear_time():
+    names = [str(number) for number in range(200_000)]
+    assert Graph([[], []], y=np.arange(200_000), class_names=names).num_classes == 200_000
+    with pytest.raises(GraphError, match="two classes are named '0'"):
+        Graph(EDGES, class_names=[*names, "0"])
 
 
 def test_sparse_features_are_canonical_csr():
@@ -88,10 +107,14 @@ BAD_SPLIT = Split.from_indices(2, [0], [1], [])
         ({"x": sp.csr_array([[0, 1], [0, 0], [np.nan, 0]])}, r"x: row 2, column 0 is not finite \(nan\)"),
         ({"x": [["a"]]}, "x: numbers in rows of equal length are needed"),
         ({"x": torch.ones(4, 1), "y": [0, 1, 0]}, "the parts disagree on the number of nodes: x 4, y 3"),
-        ({"y": [0, 1, 0.5]}, "y: class numbers .* are needed, got fractions"),
+        ({"y": [0, 1, 0.5]}, "y: class numbers .* are needed, -1 means unlabelled; node 2 has 0.5"),
+        ({"y": [0, np.nan, 1]}, "y: class numbers .* are needed, -1 means unlabelled; node 1 has nan"),
+        ({"y": [np.inf, 0, 1]}, "node 0 has inf"),
+        ({"y": [[0, 1], [0.5, 1], [0, 1]]}, r"node 1 has \[0.5, 1.0\]"),
         ({"y": [0, -2, 1]}, "y: node 1 has label -2; classes are numbered from 0, -1 means unlabelled"),
         ({"y": [-1, -1, -1]}, "y: no labels at all, all 3 entries are -1; give y=None"),
         ({"y": [0, 0, -1]}, r"labels \(y\): a single class"),
+        ({"y": [10**9, 10**9, -1]}, r"a single class, every labelled node has label 1000000000"),
         ({"y": [0, 1, 2], "class_names": ["a", "b"]}, "y: node 2 has label 2, but there are only 2 class names"),
         ({"y": ["a", "b", "c"]}, "y: numbers in rows of equal length are needed"),
         ({"y": torch.zeros(3, 1, 1)}, r"y: class numbers \(n\) or 0/1 rows \(n×c\) are needed, got shape \(3, 1, 1\)"),

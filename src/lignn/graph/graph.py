@@ -73,10 +73,12 @@ class Graph:
         x = None if x is None else validate.features(x)
         n = _count_nodes(edge_index, x, y, num_nodes, node_ids)
         validate.edges_in_range(edge_index, n)
+        if y is not None:
+            y, class_names = validate.labels(y, n, class_names)
         values = {
             "edge_index": edge_index,
             "x": x,
-            "y": None if y is None else validate.labels(y, n, class_names),
+            "y": y,
             "edge_weight": None if edge_weight is None else validate.edge_weights(edge_weight, edge_index.shape[1]),
             "num_nodes": n,
             "node_ids": None if node_ids is None else names.node_ids(node_ids, n),

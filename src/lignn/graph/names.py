@@ -80,9 +80,8 @@ def _sort_key(name: str) -> tuple[bool, int, str]:
 def class_names(names: Sequence[str]) -> tuple[str, ...]:
     """Return the names of the classes as a tuple; raise if two are equal."""
     names = tuple(str(name) for name in names)
-    repeated = [name for number, name in enumerate(names) if name in names[:number]]
-    if repeated:
-        raise GraphError(f"class_names: two classes are named {repeated[0]!r}")
+    if repeated := _first_repeat(names):
+        raise GraphError(f"class_names: two classes are named {repeated}")
     return names
 
 
@@ -91,10 +90,16 @@ def feature_names(names: Sequence[str], num_features: int) -> tuple[str, ...]:
     names = tuple(str(name) for name in names)
     if len(names) != num_features:
         raise GraphError(f"feature_names: one name per feature is needed ({num_features}), got {len(names)}")
-    if len(set(names)) < num_features:
-        repeated = next(name for name in names if names.count(name) > 1)
-        raise GraphError(f"feature_names: two features are named {repeated!r}")
+    if repeated := _first_repeat(names):
+        raise GraphError(f"feature_names: two features are named {repeated}")
     return names
+
+
+def _first_repeat(names: Sequence[str]) -> str | None:
+    """Return the first name that occurs twice, in quotes; None if all are different."""
+    if len(set(names)) == len(names):
+        return None
+    return repr(Counter(names).most_common(1)[0][0])
 
 
 def node_ids(ids: Any, num_nodes: int) -> np.ndarray:

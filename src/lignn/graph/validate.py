@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -10,12 +11,16 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from lignn.errors import GraphError
+from lignn.errors import DataWarning, GraphError
 
 Features: TypeAlias = Tensor | sp.csr_array
 
 LARGEST_WEIGHT = 1e18
 """Largest weight of an edge; a sum over as many edges as fit into memory is still finite in single precision."""
+
+
+_LARGE_CLASS = 1000
+"""Class numbers from here on that exceed the number of nodes are names or marks rather than positions in a list."""
 
 
 def _tensor(value: Any, what: str) -> Tensor:
@@ -101,18 +106,45 @@ def _sparse_features(x: sp.csr_array) -> sp.csr_array:
     return x
 
 
-def labels(y: Any, num_nodes: int, class_names: Sequence[str] | None) -> Tensor:
-    """Return the labels as class numbers (n, -1 = unlabelled) or as 0/1 rows (n×c, a row of -1 = unlabelled)."""
+def labels(y: Any, num_nodes: int, class_names: Sequence[str] | None) -> tuple[Tensor, Sequence[str] | None]:
+    """Return the labels and the class names.
+
+    The labels are class numbers (n, -1 = unlabelled) or 0/1 rows (n×c, a row of -1 = unlabelled). Class numbers without
+    names that are far larger than the number of nodes are renumbered, and become the names of the classes that occur.
+    """
     y = _tensor(y, "y")
-    if y.is_floating_point() and not torch.equal(y, y.round()):
-        raise GraphError("y: class numbers (n) or 0/1 rows (n×c) are needed, got fractions")
     if len(y) != num_nodes:
         raise GraphError(f"y: one label per node is needed ({num_nodes} nodes), got {len(y)}")
+    if y.is_floating_point():
+        wrong = ((y != y.round()) | (y.abs() >= 2**53)).reshape(num_nodes, -1).any(1).nonzero()
+        if len(wrong):
+            node = int(wrong[0])
+            raise GraphError(
+                "y: class numbers (n) or 0/1 rows (n×c) are needed, -1 means unlabelled; "
+                f"node {node} has {y[node].tolist()}"
+            )
     if y.ndim == 1:
-        return _class_numbers(y.long(), class_names)
+        y = _class_numbers(y.long(), class_names)
+        return (
+            _renumbered(y) if class_names is None and int(y.max()) >= max(num_nodes, _LARGE_CLASS) else (y, class_names)
+        )
     if y.ndim == 2:
-        return _multi_hot(y, class_names)
+        return _multi_hot(y, class_names), class_names
     raise GraphError(f"y: class numbers (n) or 0/1 rows (n×c) are needed, got shape {tuple(y.shape)}")
+
+
+def _renumbered(y: Tensor) -> tuple[Tensor, list[str]]:
+    """Return the labels with the classes numbered in the order of their old numbers, which become their names."""
+    labelled = y >= 0
+    classes, numbers = y[labelled].unique(return_inverse=True)
+    if len(classes) < 2:
+        raise GraphError(_single_class(classes[0].item()))
+    message = f"y: the class numbers reach {classes[-1]}, but only {len(classes)} classes occur; they are renumbered"
+    advice = "and the numbers become their names; if one means unlabelled, write -1 for it"
+    warnings.warn(f"{message}, {advice}", DataWarning, stacklevel=2)
+    result = torch.full_like(y, -1)
+    result[labelled] = numbers
+    return result, [str(number) for number in classes.tolist()]
 
 
 def _class_numbers(y: Tensor, class_names: Sequence[str] | None) -> Tensor:
@@ -127,10 +159,12 @@ def _class_numbers(y: Tensor, class_names: Sequence[str] | None) -> Tensor:
         raise GraphError(f"y: node {node} has label {top}, but there are only {len(class_names)} class names")
     if (top + 1 if class_names is None else len(class_names)) < 2:
         name = 0 if class_names is None else repr(class_names[0])
-        raise GraphError(
-            f"labels (y): a single class, every labelled node has label {name}; at least two classes are needed"
-        )
+        raise GraphError(_single_class(name))
     return y
+
+
+def _single_class(name: object) -> str:
+    return f"labels (y): a single class, every labelled node has label {name}; at least two classes are needed"
 
 
 def _multi_hot(y: Tensor, class_names: Sequence[str] | None) -> Tensor:
