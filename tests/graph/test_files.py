@@ -1,8 +1,11 @@
 """Arrays from files: whatever the bytes, they are read or refused, and never crash compiled code."""
 
 import contextlib
+import os
+import re
 import tempfile
 from pathlib import Path
+from zipfile import ZIP_BZIP2, ZIP_DEFLATED, ZIP_LZMA, ZIP_STORED, ZipFile
 
 import numpy as np
 import pytest
@@ -10,6 +13,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lignn import Graph
 from lignn.errors import TableError
 from lignn.graph import files
 
@@ -81,6 +85,80 @@ def test_numbers_of_any_type_become_floats():
     assert files.as_floats(np.arange(3)).dtype == np.float32
     assert files.as_floats(np.array([1.5], ">f8")).dtype == np.dtype("=f8")
     assert files.as_floats(np.array([1.5], np.float16)).dtype == np.float32
+
+
+HEADER = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2), }"
+
+
+def npy(header: str = HEADER, data: bytes = b"") -> bytes:
+    """Return the bytes of an `.npy` file with any header."""
+    return b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header.encode() + data
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (HEADER.replace("}", ""), "not a whole"),
+        (HEADER.replace("(2, 2)", "(2, 2"), "not a whole"),
+        (HEADER.replace("(2, 2)", "(" * 300), "not a whole"),
+        (
+            HEADER.replace("(2, 2)", f"({10**30}, 2)"),
+            f"is cut off: its header says {16 * 10**30} bytes, the file has 0",
+        ),
+        (HEADER.replace("(2, 2)", f"({2**40}, 2)"), f"is cut off: its header says {2**44} bytes, the file has 0"),
+        (HEADER.replace("(2, 2)", "(-1, 2)"), "is cut off"),
+        (HEADER.replace("<f8", "<U0"), "holds <U0; store plain numbers or texts"),
+        (HEADER.replace("<f8", "<M8[s]"), r"holds datetime64\[s\]; store plain numbers or texts"),
+        (HEADER.replace("<f8", "|O"), "holds Python objects, which are never read"),
+        (HEADER.replace("<f8", "nonsense"), "not a whole"),
+    ],
+)
+def test_damaged_headers(tmp_path, header, message):
+    (tmp_path / "x.npy").write_bytes(npy(header))
+    with pytest.raises(TableError, match=rf"x\.npy: {message}"):
+        files.read_npy(tmp_path / "x.npy")
+    with ZipFile(tmp_path / "x.npz", "w") as members:
+        members.writestr("x.npy", npy(header))
+    with pytest.raises(TableError, match=rf"x\.npz: (the array 'x' )?{message}"):
+        files.read_npz(tmp_path / "x.npz")
+
+
+@pytest.mark.parametrize("method", [ZIP_STORED, ZIP_DEFLATED, ZIP_BZIP2, ZIP_LZMA])
+@given(st.data())
+def test_damaged_archives_are_read_or_refused(method, data):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x.npz"
+        with ZipFile(path, "w", method) as members:
+            members.writestr("x.npy", npy(data=np.arange(4.0).tobytes()))
+        raw = bytearray(path.read_bytes())
+        for at in data.draw(st.lists(st.integers(0, len(raw) - 1), min_size=1, max_size=4)):
+            raw[at] = data.draw(st.integers(0, 255))
+        path.write_bytes(raw)
+        with contextlib.suppress(TableError):
+            files.read_npz(path)
+
+
+def test_an_array_that_does_not_fit_into_memory(tmp_path, monkeypatch):
+    np.save(tmp_path / "x.npy", np.ones(3))
+
+    def fails(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(files.npy, "read_array", fails)
+    with pytest.raises(TableError, match=r"x\.npy: has 0 GiB, which do not fit into memory"):
+        files.read_npy(tmp_path / "x.npy")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+@pytest.mark.parametrize("name", ["nodes.csv", "edges.parquet", "features.npy", "features.npz", "graph.json", "g.npz"])
+def test_a_pipe_is_refused_and_not_waited_for(folder, name):
+    if name == "edges.parquet":
+        (folder / "edges.csv").unlink()
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    message = f"{folder / name}: is a pipe, socket or device; save its content to a regular file"
+    with pytest.raises(TableError, match=re.escape(message)):
+        Graph.read(folder / name if name == "g.npz" else folder)
 
 
 def test_values_that_a_type_cannot_have(tmp_path):

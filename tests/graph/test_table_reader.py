@@ -1,7 +1,10 @@
 """Reading of folders of tables: accepted and refused files, and arbitrary bytes."""
 
 import contextlib
+import os
 import re
+import subprocess
+import sys
 import tempfile
 import warnings
 from pathlib import Path
@@ -283,6 +286,42 @@ def test_bad_feature_files(folder):
     assert problem(folder) == f"features.npz: has {2**62} rows, but there are 3 nodes"
     np.savez(folder / "features.npz", a=np.ones(2))
     assert problem(folder).startswith("features.npz: not a whole sparse .npz file ('format')")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere, paths do not depend on the locale")
+def test_a_locale_without_the_characters_of_a_path(tmp_path):
+    """By default, Python switches to UTF-8 in the C locale; here it must not."""
+    folder, target = tmp_path / "m\u00f6bel", tmp_path / "b\u00f6xe"
+    folder.mkdir()
+    put(folder, edges="source,target\na,b\n")
+    put_parquet(folder, {"id": ["a", "b"], "label": ["k\u00fc", "x"]})
+    code = r"""
+import sys
+from lignn import Graph
+graph = Graph.read(sys.argv[1])
+graph.write(sys.argv[2])
+assert ascii(graph.name) == r"'m\xf6bel'"
+assert ascii(Graph.read(sys.argv[2]).class_names) == r"('k\xfc', 'x')"
+"""
+    environment = os.environ | {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    subprocess.run([sys.executable, "-c", code, folder, target], check=True, env=environment)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.data())
+def test_damaged_parquet_is_read_or_bad_input(data):
+    labels = pa.array(["red", "blue", None]).dictionary_encode()
+    raw = pa.BufferOutputStream()
+    pq.write_table(pa.table({"id": ["a", "b", "c"], "label": labels, "f": [0.5, 1, 2]}), raw, compression="none")
+    damaged = bytearray(raw.getvalue().to_pybytes())
+    for at in data.draw(st.lists(st.integers(0, len(damaged) - 1), min_size=1, max_size=3)):
+        damaged[at] = data.draw(st.integers(0, 255))
+    with tempfile.TemporaryDirectory() as root, contextlib.suppress(InputError), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        put(Path(root))
+        (Path(root) / "nodes.csv").unlink()
+        (Path(root) / "nodes.parquet").write_bytes(damaged)
+        assert isinstance(Graph.read(root), Graph)
 
 
 CELLS = st.sampled_from(

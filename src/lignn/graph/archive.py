@@ -68,7 +68,7 @@ def read(path: Path) -> Graph:
             node_ids=_texts(arrays.get("node_ids")),
             class_names=_texts(arrays.get("class_names")),
             splits=_splits(arrays) if _MASKS[0] in arrays else (),
-            name=path.stem,
+            name=files.valid_text(path.stem),
             feature_names=_texts(arrays.get("feature_names")),
         )
     except InputError as error:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import lzma
 import math
+import os
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -40,11 +41,15 @@ def open_file(path: Path) -> Iterator[IO[bytes]]:
             raise TableError(f"{path}: is a folder, a file is needed")
         if not S_ISREG(mode):
             raise TableError(f"{path}: is a pipe, socket or device; save its content to a regular file")
-        file = path.open("rb")
+        with path.open("rb") as file:
+            yield file
     except OSError as error:
-        raise TableError(f"{path}: cannot be read: {error.strerror}") from error
-    with file:
-        yield file
+        raise TableError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def valid_text(name: str) -> str:
+    """Return the name of a file as valid Unicode; Python escapes what the locale cannot decode by lone surrogates."""
+    return os.fsencode(name).decode("utf-8", "replace")
 
 
 def read_npy(path: Path) -> np.ndarray:

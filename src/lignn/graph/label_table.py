@@ -7,14 +7,13 @@ The columns are `id` and `label`. For multi-label graphs they are `id` and `labe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from os.path import isdir
 from pathlib import Path
 
 from lignn.errors import TableError, did_you_mean
 from lignn.graph import faults, headers
 from lignn.graph.graph import Graph
 from lignn.graph.names import normalised
-from lignn.graph.table_file import TEXT, BadRowsError, CsvTable, ParquetTable, Table
+from lignn.graph.table_file import TEXT, BadRowsError, Table, open_table
 
 Label = int | list[int] | None
 """A class number, or a list of class numbers for multi-label graphs; None: unlabelled."""
@@ -55,9 +54,7 @@ def read(path: Path, graph: Graph, classes: Sequence[str]) -> dict[int, Label]:
 def _open(path: Path, columns: tuple[str, ...]) -> Table:
     if path.suffix not in (".csv", ".parquet"):
         raise TableError(f"{path}: labels are read from a .csv or a .parquet file")
-    if isdir(path):
-        raise TableError(f"{path}: is a folder, a file is needed")
-    table: Table = CsvTable(path) if path.suffix == ".csv" else ParquetTable(path)
+    table = open_table(path)
     headers.require(table, columns)
     for name in table.columns:
         if name not in columns:

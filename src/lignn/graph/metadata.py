@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from lignn.errors import TableError
 from lignn.graph import names
+from lignn.graph.files import open_file
 from lignn.graph.graph import Graph
 
 FILE = "graph.json"
@@ -65,10 +66,10 @@ class Metadata:
         path = folder / FILE
         if not lexists(path):
             return cls()
+        with open_file(path) as file:
+            content = file.read()
         try:
-            entries = json.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise TableError(f"{path}: cannot be read: {error.strerror}") from error
+            entries = json.loads(content.decode())
         except (ValueError, RecursionError) as error:
             raise TableError(f"{path}: is not JSON ({error})") from error
         if not isinstance(entries, dict):

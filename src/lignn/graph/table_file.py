@@ -6,6 +6,7 @@ import csv
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
+from io import TextIOWrapper
 from os.path import lexists
 from pathlib import Path
 from typing import Protocol
@@ -18,6 +19,7 @@ import pyarrow.parquet as pq
 
 from lignn.errors import TableError
 from lignn.graph import headers
+from lignn.graph.files import open_file
 
 TEXT = pa.large_string()
 _BLOCK = 2**25
@@ -55,12 +57,14 @@ def find(folder: Path, stem: str) -> Table:
         raise TableError(f"{folder}: there is no {stem}.csv and no {stem}.parquet")
     if len(paths) > 1:
         raise TableError(f"{folder}: both {paths[0].name} and {paths[1].name} exist; keep one of them")
-    path = paths[0]
-    if path.is_dir():
-        raise TableError(f"{path}: is a folder, a file is needed")
-    table: Table = CsvTable(path) if path.suffix == ".csv" else ParquetTable(path)
+    table = open_table(paths[0])
     headers.check(table)
     return table
+
+
+def open_table(path: Path) -> Table:
+    """Return the table in a `.csv` or `.parquet` file."""
+    return CsvTable(path) if path.suffix == ".csv" else ParquetTable(path)
 
 
 class CsvTable:
@@ -79,7 +83,7 @@ class CsvTable:
     @cached_property
     def _header(self) -> tuple[list[str], int]:
         """The names in the header, and the position in the file where the header ends."""
-        with _read_errors(self.path), self.path.open("rb") as file:
+        with open_file(self.path) as file:
             reader = csv.reader(line.decode("utf-8-sig") for line in iter(file.readline, b""))
             try:
                 names = next((row for row in reader if row), None)
@@ -99,7 +103,7 @@ class CsvTable:
     def blocks(self, types: Mapping[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
         """Yield all rows below the header; texts such as NA or null are not treated as missing values."""
         start = self._header[1]
-        with _read_errors(self.path), self.path.open("rb") as file:
+        with open_file(self.path) as file:
             if file.seek(0, 2) == start:
                 return
             file.seek(start)
@@ -117,8 +121,8 @@ class CsvTable:
         """Yield the cells, read by Python's own reader, which counts lines; invalid UTF-8 becomes lone surrogates."""
         limit = csv.field_size_limit(2**31 - 1)
         try:
-            with self.path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-                reader = csv.reader(file)
+            with open_file(self.path) as file:
+                reader = csv.reader(TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline=""))
                 header, last = True, 0
                 for cells in reader:
                     if cells and not header:
@@ -144,13 +148,12 @@ class ParquetTable:
 
     @contextmanager
     def _open(self) -> Iterator[pq.ParquetFile]:
-        with _read_errors(self.path):
+        """Open the file; errors of PyArrow while it is read mean that it is damaged."""
+        with open_file(self.path) as file:  # PyArrow opens no path with characters that the locale does not have
             try:
-                file = pq.ParquetFile(self.path)
-            except pa.ArrowException as error:
+                yield pq.ParquetFile(file)
+            except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
                 raise TableError(f"{self.path}: is not a whole Parquet file ({error}); write it again") from error
-            with file:
-                yield file
 
     def blocks(self, types: Mapping[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
         """Yield all rows; a missing number becomes NaN."""
@@ -164,16 +167,16 @@ class ParquetTable:
                         f"{self.path}, column {name!r}: texts or whole numbers are needed, it holds {held}{hint}"
                     )
             start = 0
-            try:
-                for block in file.iter_batches(_ROWS):
-                    for name, kind in types.items():
-                        if kind == TEXT and pa.types.is_floating(block[name].type):
-                            self._refuse_fractions(name, block[name], start)
+            for block in file.iter_batches(_ROWS):
+                for name, kind in types.items():
+                    if kind == TEXT and pa.types.is_floating(block[name].type):
+                        self._refuse_fractions(name, block[name], start)
+                try:
                     columns = [_cast(block[name], types[name]) for name in self.columns]
-                    yield pa.record_batch(columns, names=self.columns)
-                    start += len(block)
-            except (pa.ArrowException, OSError) as error:
-                raise BadRowsError(str(error)) from error
+                except pa.ArrowException as error:
+                    raise BadRowsError(str(error)) from error
+                yield pa.record_batch(columns, names=self.columns)
+                start += len(block)
 
     def _refuse_fractions(self, name: str, column: pa.Array, start: int) -> None:
         """Raise if a column of ids or labels holds fractions; whole floats are how pandas stores integers with gaps."""
@@ -196,6 +199,8 @@ class ParquetTable:
 
 
 def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if pa.types.is_dictionary(column.type):
+        column.validate(full=True)  # raises if an index is out of range
     if kind != TEXT:
         return column.cast(kind, safe=False).fill_null(np.nan)  # not safe, so that integers may be rounded
     if pa.types.is_floating(column.type):
@@ -218,12 +223,3 @@ def _text(cell: object) -> str:
     if isinstance(cell, bytes):
         return cell.decode(errors="surrogateescape")
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
-
-
-@contextmanager
-def _read_errors(path: Path) -> Iterator[None]:
-    """Turn errors of the file system into a `TableError`."""
-    try:
-        yield
-    except OSError as error:
-        raise TableError(f"{path}: cannot be read: {error.strerror or error}") from error

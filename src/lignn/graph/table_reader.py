@@ -62,7 +62,7 @@ def read(folder: Path, missing: Collection[str] | None = None) -> Graph:
             node_ids=None if numbered else np.array(nodes.ids.to_pylist(), np.dtypes.StringDType()),
             class_names=nodes.classes if metadata.class_names else None,
             splits=nodes.splits,
-            name=folder.resolve().name,
+            name=files.valid_text(folder.resolve().name),
             feature_names=nodes.feature_names if nodes.feature_names and metadata.feature_names else None,
         )
     except InputError as error:

@@ -31,18 +31,19 @@ def write(graph: Graph, folder: Path) -> None:
         raise TableError("node_ids: an empty id cannot be stored in a table; rename it, or write an .npz file")
     files = ("nodes.csv", "edges.csv", "features.npy", "features.npz")
     nodes = {"id": ids} | _labels(graph) | {_split_name(i): _part_names(split) for i, split in enumerate(graph.splits)}
-    columns = _features(graph)
-    nodes |= columns
+    features = _features(graph)
+    nodes |= features
     source, target = (ids.take(pa.array(end)) for end in graph.edge_index.numpy())
     edges = {"source": source, "target": target}
     if graph.edge_weight is not None:
         edges["weight"] = graph.edge_weight.numpy()
     with whole_folder(folder, marker=metadata.FILE, ours=files) as temporary:
-        pa.csv.write_csv(pa.table(nodes), temporary / files[0])
-        pa.csv.write_csv(pa.table(edges), temporary / files[1])
+        for name, columns in (("nodes.csv", nodes), ("edges.csv", edges)):
+            with (temporary / name).open("wb") as file:
+                pa.csv.write_csv(pa.table(columns), file)
         if isinstance(graph.x, sp.csr_array):
             sp.save_npz(temporary / "features.npz", graph.x)
-        elif graph.x is not None and not columns:
+        elif graph.x is not None and not features:
             np.save(temporary / "features.npy", graph.x.numpy())
         Metadata.of(graph).write(temporary)
 
