@@ -108,6 +108,8 @@ NOT_TEXT = pa.Array.from_buffers(pa.string(), 3, [None, pa.py_buffer(OFFSETS.tob
         (",id\n0,a\n", EDGES, "nodes.csv, column 1: has no name in the header; name or remove it"),
         ("id,label,labels\na,1,1\n", EDGES, "nodes.csv: has both 'label' and 'labels'; keep one of them"),
         (b"\xff\xfei\x00d\x00\n", EDGES, "nodes.csv, line 1: is not UTF-8 text; save the file as UTF-8"),
+        (NODES.encode("utf-16-le"), EDGES, "nodes.csv, line 1: looks like UTF-16 text; save the file as UTF-8"),
+        (NODES, EDGES.encode("utf-16-be"), "edges.csv, line 1: looks like UTF-16 text; save the file as UTF-8"),
         (NODES + "a,,,1\n", EDGES, "nodes.csv, line 5, column 'id': the id 'a' is already used in line 2"),
         (NODES + ",,,1\n", EDGES, "nodes.csv, line 5, column 'id': the id is empty"),
         (
