@@ -36,13 +36,15 @@ def is_feature(name: str) -> bool:
 
 def check(table: Table) -> None:
     """Raise if a column has no name, or if two columns have the same name."""
+    seen: set[str] = set()
     for number, name in enumerate(table.columns, 1):
         if not name:
             raise TableError(f"{table.path}, column {number}: has no name in the header; name or remove it")
         if name.endswith("\0"):
             raise TableError(f"{table.path}, column {number}: its name ends in a NUL character; rename it")
-        if table.columns.index(name) < number - 1:
+        if name in seen:
             raise TableError(f"{table.path}, column {number}: a second column is named {name!r}; rename or remove one")
+        seen.add(name)
 
 
 def require(table: Table, names: Sequence[str]) -> None:

@@ -44,7 +44,10 @@ class Table(Protocol):
         """Names of the columns, in order."""
 
     def blocks(self, types: Mapping[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
-        """Yield all rows in blocks, with columns of the given types; raise `BadRowsError` if a cell does not fit."""
+        """Yield all rows in blocks, with columns of the given types; raise `BadRowsError` if a cell does not fit.
+
+        A block has its columns in the order of `columns`. Take them by position: PyArrow is slow in finding a name.
+        """
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the number of each row (in `unit`) and its cells as texts, including cells that are wrong."""
@@ -162,9 +165,11 @@ class ParquetTable:
     def blocks(self, types: Mapping[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
         """Yield all rows; a missing number becomes NaN."""
         with self._open() as file:
-            for name, kind in types.items():
-                held = file.schema_arrow.field(name).type
-                if kind == TEXT and pa.types.is_nested(held):
+            text_columns = [(i, name) for i, name in enumerate(self.columns) if types[name] == TEXT]
+            schema = file.schema_arrow
+            for i, name in text_columns:
+                held = schema.field(i).type
+                if pa.types.is_nested(held):
                     several = name.startswith("label") and "list" in str(held)
                     hint = "; join several labels by | in a column 'labels'" if several else ""
                     raise TableError(
@@ -172,11 +177,13 @@ class ParquetTable:
                     )
             start = 0
             for block in file.iter_batches(_ROWS):
-                for name, kind in types.items():
-                    if kind == TEXT and pa.types.is_floating(block[name].type):
-                        self._refuse_fractions(name, block[name], start)
+                for i, name in text_columns:
+                    if pa.types.is_floating(block[i].type):
+                        self._refuse_fractions(name, block[i], start)
                 try:
-                    columns = [_cast(block[name], types[name]) for name in self.columns]
+                    columns = [
+                        _cast(column, types[name]) for name, column in zip(self.columns, block.columns, strict=True)
+                    ]
                 except pa.ArrowException as error:
                     raise BadRowsError(str(error)) from error
                 yield pa.record_batch(columns, names=self.columns)

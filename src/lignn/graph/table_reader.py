@@ -109,11 +109,11 @@ def _read_columns(
     chunks: dict[str, list[pa.Array]] = {name: [] for name, kind in types.items() if kind == TEXT}
     numbers: list[np.ndarray] = []
     for block in table.blocks(types):
+        columns = dict(zip(table.columns, block.columns, strict=True))
         for name in chunks:
-            chunks[name].append(metadata.normalised(block[name]))
-        if len(chunks) < len(types):
-            columns = [block[name].to_numpy(zero_copy_only=False) for name, kind in types.items() if kind != TEXT]
-            numbers.append(np.column_stack(columns))
+            chunks[name].append(metadata.normalised(columns.pop(name)))
+        if columns:
+            numbers.append(np.column_stack([column.to_numpy(zero_copy_only=False) for column in columns.values()]))
     texts = {name: pa.chunked_array(parts, TEXT).combine_chunks() for name, parts in chunks.items()}
     ids = texts["id"]
     if not len(ids):
