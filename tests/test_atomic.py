@@ -1,4 +1,4 @@
-"""Whole or not at all, and nothing of the user's is lost."""
+"""Atomic writes: complete or not at all, and no file of the user is lost."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Options by name are refused with one sentence, or are what the factory takes."""
+"""Checks of options by name: each fault gives one sentence."""
 
 import numpy as np
 import pytest

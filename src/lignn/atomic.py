@@ -1,4 +1,4 @@
-"""Files and folders that are written whole or not at all, and that never take the place of somebody else's."""
+"""Atomic writes: files and folders are written completely or not at all, and never replace those of somebody else."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lignn.errors import InputError, LignnError
 
 
 def check_place(path: str | PathLike[str]) -> None:
-    """Refuse a path at which nothing can be written, before the work for it begins."""
+    """Raise if nothing can be written at `path`; called before a long computation starts."""
     folder = Path(path).absolute().parent
     if not folder.is_dir():
         raise InputError(f"{path}: there is no folder {Path(path).parent}; create it first")
@@ -24,13 +24,13 @@ def check_place(path: str | PathLike[str]) -> None:
 
 
 def check_file(path: str | PathLike[str], *inputs: str | PathLike[str]) -> None:
-    """Refuse a path at which no file can be written, or that is one of the files and folders that are read."""
+    """Raise if no file can be written at `path`, or if it would overwrite an input or be put into an input folder."""
     _refuse_folder(path)
     check_place(path)
     target = Path(path).resolve()
     for source in inputs:
         if Path(source).resolve() in (target, target.parent):
-            raise InputError(f"{path}: {source} is read, nothing is written there; choose another place")
+            raise InputError(f"{path}: {source} is an input, nothing is written there; choose another place")
 
 
 def _refuse_folder(path: str | PathLike[str]) -> None:
@@ -40,11 +40,14 @@ def _refuse_folder(path: str | PathLike[str]) -> None:
 
 @contextmanager
 def whole_file(path: str | PathLike[str]) -> Iterator[Path]:
-    """A temporary path beside `path` (same ending) for the body to write; it becomes `path` when the body succeeds."""
+    """Yield a temporary path in the same folder, which replaces `path` when the body succeeds.
+
+    The temporary path has the same ending as `path`.
+    """
     _refuse_folder(path)
     target = Path(path).resolve()
     temporary = _sibling(target)
-    with _explained(path):
+    with _clear_errors(path):
         try:
             yield temporary
             _sync(temporary)
@@ -56,13 +59,13 @@ def whole_file(path: str | PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def whole_folder(path: str | PathLike[str], marker: str, ours: Collection[str]) -> Iterator[Path]:
-    """A temporary folder beside `path` for the body to fill; it becomes `path` when the body succeeds.
+    """Yield a temporary folder beside `path`, which replaces `path` when the body succeeds.
 
-    What is at `path` gives way only if it is an empty folder, or one that we wrote: it has the file `marker` and no
-    entry but those named in `ours`. Between the two renames neither is at `path`; the old one is whole beside it.
+    A folder at `path` is replaced only if it is empty or was written by lignn: it has the file `marker`, and all other
+    entries are named in `ours`. A crash between the two renames leaves the complete old folder beside `path`.
     """
     target = Path(path).resolve()
-    with _explained(path):
+    with _clear_errors(path):
         check_folder(path, marker, ours)
         temporary, old = _sibling(target), _sibling(target)
         try:
@@ -86,7 +89,7 @@ def whole_folder(path: str | PathLike[str], marker: str, ours: Collection[str]) 
 
 
 def check_folder(path: str | PathLike[str], marker: str, ours: Collection[str]) -> None:
-    """Refuse a path that `whole_folder` would not replace."""
+    """Raise if `whole_folder` would not replace what is at `path`."""
     target = Path(path).resolve()
     if not target.exists():
         return
@@ -102,12 +105,12 @@ def check_folder(path: str | PathLike[str], marker: str, ours: Collection[str]) 
 
 
 def _sibling(target: Path) -> Path:
-    """A hidden path in the same folder, so that a rename suffices; the ending stays, as some writers look at it."""
+    """Return a hidden path in the same folder, to be renamed; it keeps the ending, which some writers look at."""
     return target.with_name(f".{secrets.token_hex(4)}.{target.name}")
 
 
 def _sync(path: Path) -> None:
-    """Have the content on the disk before the name points to it; only POSIX can do this for folders."""
+    """Flush a file or folder to the disk; for folders only POSIX can do this."""
     if path.is_dir() and os.name != "posix":
         return
     descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
@@ -118,8 +121,8 @@ def _sync(path: Path) -> None:
 
 
 @contextmanager
-def _explained(path: str | PathLike[str]) -> Iterator[None]:
-    """Failures of the file system as one sentence: a wrong place is bad input, a full disk is not."""
+def _clear_errors(path: str | PathLike[str]) -> Iterator[None]:
+    """Turn errors of the file system into one sentence; a wrong path is bad input, a full disk is not."""
     try:
         yield
     except (PermissionError, FileNotFoundError, NotADirectoryError) as error:
@@ -129,5 +132,5 @@ def _explained(path: str | PathLike[str]) -> Iterator[None]:
 
 
 def _reason(error: OSError) -> str:
-    """The system's own words; those of PyArrow tell of our temporary file."""
+    """Return the system's message for the error code; PyArrow's own message names the temporary file."""
     return str(error) if error.errno is None else os.strerror(error.errno)

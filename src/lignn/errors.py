@@ -3,36 +3,37 @@
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
 
 class LignnError(Exception):
-    """Base of all errors raised on purpose by lignn."""
+    """Base class of all errors that lignn raises on purpose."""
 
 
 class InputError(LignnError, ValueError):
-    """Something given by the user is wrong; the message says what, where, and what to do. Exit code 2."""
+    """A mistake in what the user provided; the message says what is wrong, where, and what to do. Exit code 2."""
 
 
 class GraphError(InputError):
-    """A graph that contradicts itself."""
+    """A graph whose parts are invalid or contradict each other."""
 
 
 class TableError(InputError):
-    """A file of nodes, edges or features that cannot be read as one."""
+    """A file of nodes, edges or features that cannot be read."""
 
 
 class SplitError(InputError):
-    """A split that overlaps, or that cannot be drawn from this graph."""
+    """A split whose parts overlap, or that cannot be drawn from the graph."""
 
 
 class DatasetError(InputError):
-    """A dataset that is unknown, absent or damaged."""
+    """A dataset that is unknown, missing or damaged."""
 
 
 class ConfigError(InputError):
-    """An unknown or impossible setting."""
+    """A setting that is unknown or has an impossible value."""
 
 
 class ConvergenceError(LignnError, RuntimeError):
@@ -44,11 +45,21 @@ class ConvergenceError(LignnError, RuntimeError):
 
 
 class ConvergenceWarning(UserWarning):
-    """A result that rests on a solve which did not reach its tolerance."""
+    """A result of a solve that did not reach its tolerance."""
+
+
+class DataWarning(UserWarning):
+    """A note on data that were read in a way that the user may not expect."""
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
-    """The end of an error message: the closest choice if there is one, else all of them."""
+    """Return the end of an error message: the choice closest to `word` if one is close, else all choices."""
     choices = sorted(choices)
     close = difflib.get_close_matches(word, choices, n=1)
     return f"did you mean {close[0]!r}?" if close else f"choose from {', '.join(choices)}"
+
+
+def quoted(text: str) -> str:
+    """Return `text` in quotes for an error message, shortened if it is long; what an eye cannot see is escaped."""
+    shown = text if len(text) <= 40 else f"{text[:37]}…"
+    return repr(shown) if unicodedata.is_normalized("NFC", shown) else ascii(shown)

@@ -1,4 +1,4 @@
-"""Options given by name: whether a factory has them, and whether they are what it takes."""
+"""Checks of options that are given by name: whether a factory has them, and whether their types fit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from lignn.errors import ConfigError, did_you_mean
 
-_KINDS: dict[str, tuple[type, str]] = {
+_TYPES: dict[str, tuple[type, str]] = {
     "int": (Integral, "a whole number"),
     "float": (Real, "a number"),
     "bool": (bool, "true or false"),
@@ -37,13 +37,15 @@ def named(what: str, name: str, table: Mapping[str, T]) -> T:
 def check_options(
     what: str, factory: Callable[..., Any], options: Mapping[str, Any], known: Collection[str] | None = None
 ) -> None:
-    """Refuse options that `factory` does not have, and plain values that are not of the annotated type.
+    """Raise if `factory` does not have one of the options, or if a value is not of the annotated type.
+
+    Only the annotations `int`, `float` and `bool` are checked.
 
     Args:
-        what: who has the options, for messages.
-        factory: that will be called with them.
-        options: by name.
-        known: names that may be given, default all parameters of `factory`.
+        what: what has the options, for error messages.
+        factory: the function or class that will be called with the options.
+        options: values of the options by name.
+        known: names of the options that may be given; by default all parameters of `factory`.
     """
     parameters = inspect.signature(factory).parameters
     known = parameters if known is None else known
@@ -52,6 +54,6 @@ def check_options(
             advice = did_you_mean(option, known) if known else "it has none"
             raise ConfigError(f"{what} has no option {option!r}; {advice}")
         annotation = parameters[option].annotation if option in parameters else ""
-        kind, wanted = _KINDS.get(getattr(annotation, "__name__", annotation), (object, ""))
+        kind, wanted = _TYPES.get(getattr(annotation, "__name__", annotation), (object, ""))
         if not isinstance(value, kind) or (isinstance(value, bool) and kind in (Integral, Real)):
             raise ConfigError(f"{what}: {option}: {wanted} is needed, got {value!r}")

@@ -51,8 +51,7 @@ TABLES: dict[str, tuple[str | bytes, str | bytes, str]] = {
     "short row": (NODES.replace("0.5,1", "0.5"), EDGES, "nodes.csv, line 7: 3 cells, but the header names 4 columns"),
     "unknown id": (NODES, EDGES + "a,z\n", "edges.csv, line 14, column 'target': 'z' is not the id of a node"),
     "huge id": (NODES, EDGES + f"{10**30},a\n", f"line 14, column 'source': '{10**30}' is not the id of a node"),
-    "spaces": (NODES, EDGES.replace("a,b", "a, b"), "edges.csv, line 2, column 'target': ' b' has spaces around it"),
-    "id twice": (NODES + "a,red,1,1\n", EDGES, "line 14, column 'id': the id 'a' is there already, in line 2"),
+    "id twice": (NODES + "a,red,1,1\n", EDGES, "line 14, column 'id': the id 'a' is already used in line 2"),
     "no node id": (NODES.replace("f,", ",", 1), EDGES.replace("f", "e"), "line 7, column 'id': the id is empty"),
     "open quote": (NODES.replace("f,blue", 'f,"blue'), EDGES, "nodes.csv, line 7"),
     "empty nodes": ("", EDGES, "mine/nodes.csv: is empty; the first line must name the columns"),
@@ -60,7 +59,7 @@ TABLES: dict[str, tuple[str | bytes, str | bytes, str]] = {
     "no nodes": ("id,label\n", EDGES, "mine/nodes.csv: has a header but no nodes"),
     "no edges": (NODES, "source,target\n", "mine has no edges, so no label can reach another node"),
     "Latin-1": (NODES.replace("f,blue", "f,blå").encode("latin-1"), EDGES, "line 7, column 'label': is not UTF-8"),
-    "UTF-16": (NODES.encode("utf-16"), EDGES, "mine/nodes.csv, line 1: is not UTF-8 text; save it as such"),
+    "UTF-16": (NODES.encode("utf-16"), EDGES, "mine/nodes.csv, line 1: is not UTF-8 text; save the file as UTF-8"),
     "NUL": (NODES.replace("0.5,1", "\0,1"), EDGES, "nodes.csv, line 7"),
     "semicolons": (NODES.replace(",", ";"), EDGES, "separate the cells by commas, not by ';'"),
     "column twice": (NODES.replace("x1", "x0"), EDGES, "nodes.csv, column 4: a second column is named 'x0'"),
@@ -162,11 +161,11 @@ def features(rows: int, nodes: str = "id,label\na,red\nb,blue\n") -> Callable[[P
 GRAPHS: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "unknown dataset": (nothing, "karat", "karat: there is no such folder or file; unknown dataset 'karat'; "),
     "no folder": (nothing, "./yours", "yours: there is no such folder or file"),
-    "no file": (nothing, "g.npz", "g.npz: there is no such file"),
+    "no file": (nothing, "g.npz", "g.npz: cannot be read: No such file or directory"),
     "damaged npz": (damaged_npz, "g.npz", "g.npz: not a whole .npz file"),
     "foreign npz": (foreign_npz, "g.npz", "g.npz: unknown array 'edge_indx'; did you mean 'edge_index'?"),
     "edge to nowhere": (far_edge, "g.npz", "g.npz: edge_index: "),
-    "pickled objects": (pickled, "g.npz", "g.npz: not a whole .npz file of plain arrays"),
+    "pickled objects": (pickled, "g.npz", "g.npz: the array 'edge_index' holds Python objects"),
     "text file": (not_a_graph, "g.txt", "g.txt: not a graph; give a folder with nodes.csv and edges.csv"),
     "no nodes.csv": (no_nodes_file, "mine", "mine: there is no nodes.csv and no nodes.parquet"),
     "link to nothing": (nodes_dangle, "mine", "error: mine/nodes.csv: cannot be read: No such file or directory"),
@@ -175,12 +174,12 @@ GRAPHS: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "long file": (nothing, "x" * 300 + ".npz", "xxx.npz: cannot be read: File name too long"),
     "long name": (nothing, "x" * 300, "xxx: there is no such folder or file; unknown dataset"),
     "no edges.csv": (no_edges_file, "mine", "mine: there is no edges.csv and no edges.parquet"),
-    "folder for a file": (nodes_folder, "mine", "mine/nodes.csv: is a folder, a file is wanted"),
-    "csv and parquet": (nodes_twice, "mine", "mine: both nodes.csv and nodes.parquet are there"),
+    "folder for a file": (nodes_folder, "mine", "mine/nodes.csv: is a folder, a file is needed"),
+    "csv and parquet": (nodes_twice, "mine", "mine: both nodes.csv and nodes.parquet exist"),
     "damaged parquet": (damaged_parquet, "mine", "mine/nodes.parquet: is not a whole Parquet file"),
-    "damaged features": (in_mine("features.npy", "no"), "mine", "mine/features.npy: is not a whole matrix"),
+    "damaged features": (in_mine("features.npy", "no"), "mine", "mine/features.npy: not a whole .npy file"),
     "features twice": (features(2, "id,label,x\na,red,1\nb,blue,1\n"), "mine", "mine: features both as columns"),
-    "features for others": (features(5), "mine", "mine: the parts disagree on the number of nodes"),
+    "features for others": (features(5), "mine", "mine/features.npy: has 5 rows, but there are 2 nodes"),
     "no JSON": (in_mine("graph.json", "{"), "mine", "mine/graph.json: is not JSON"),
     "unknown entry": (in_mine("graph.json", '{"clases": []}'), "mine", "mine/graph.json: unknown entry 'clases'"),
     "label of no class": (in_mine("graph.json", '{"classes": ["red"]}'), "mine", "'blue' is not among the classes in"),
@@ -294,7 +293,7 @@ def test_places_for_a_model(place: Path) -> None:
 
 def test_what_is_read_is_not_written_to(place: Path) -> None:
     (place / "l.csv").write_text("id,label\ng,red\n")
-    read = "is read, nothing is written there; choose another place"
+    read = "is an input, nothing is written there; choose another place"
     check(place, ("predict", "model", "--labels", "l.csv", "-o", "l.csv"), f"l.csv: l.csv {read}")
     check(place, ("predict", "model", "-o", "model/p.csv"), f"model/p.csv: model {read}")
     check(place, ("predict", "model", "--graph", "mine", "-o", "mine/p.csv"), f"mine/p.csv: mine {read}")
@@ -403,7 +402,7 @@ LABELS: dict[str, tuple[str, str]] = {
     "unknown node": ("id,label\nz,red\n", "new.csv, line 2, column 'id': 'z' is not the id of a node"),
     "unknown class": ("id,label\ng,green\n", "new.csv, line 2, column 'label': 'green' is not one of the classes"),
     "no label": ("id,class\ng,red\n", "new.csv: the column 'label' is missing"),
-    "node twice": ("id,label\ng,red\ng,blue\n", "new.csv, line 3, column 'id': the id 'g' is there already, in line 2"),
+    "node twice": ("id,label\ng,red\ng,blue\n", "new.csv, line 3, column 'id': the id 'g' is already used in line 2"),
     "empty": ("", "new.csv: is empty"),
 }  # fmt: skip
 
@@ -477,6 +476,7 @@ FINE = {
     "Windows line ends": NODES.replace("\n", "\r\n"),
     "quotes": NODES.replace("a,red", '"a","red"'),
     "blank lines": NODES.replace("\n", "\n\n"),
+    "spaces": NODES.replace("a,red", " a ,red\u00a0"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Raw files in the layouts of the real sources, made of a few random nodes."""
+"""Small random files in the formats of the real sources."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import scipy.sparse as sp
 
 
 def npz(**arrays: Any) -> bytes:
-    """The bytes of an `.npz` file."""
+    """Return the bytes of an `.npz` file."""
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
     return buffer.getvalue()
 
 
 def words(n: int, d: int, seed: int = 0, most: int = 1) -> sp.csr_array:
-    """Random word counts between 1 and `most` in 30 % of the cells; the first row is empty."""
+    """Return random word counts between 1 and `most` in 30 % of the cells; the first row is empty."""
     random = np.random.default_rng(seed)
     counts = random.integers(1, most + 1, (n, d)) * (random.random((n, d)) < 0.3)
     counts[0] = 0
@@ -25,30 +25,30 @@ def words(n: int, d: int, seed: int = 0, most: int = 1) -> sp.csr_array:
 
 
 def labels(n: int, c: int, seed: int = 0) -> np.ndarray:
-    """Random class numbers, every class at least once."""
+    """Return random class numbers; every class occurs at least once."""
     y = np.random.default_rng(seed).integers(0, c, n)
     y[:c] = np.arange(c)
     return y
 
 
 EDGES = np.array([[0, 1], [1, 0], [1, 2], [2, 3], [3, 3], [4, 0], [5, 4], [5, 2]])
-"""Directed edges, one a row, of a graph of 6 or more nodes: one pair goes both ways, one edge is a self-loop."""
+"""Directed edges, one per row, of a graph of 6 or more nodes; one edge has a reverse, one is a self-loop."""
 
 UNDIRECTED = {(0, 1), (1, 2), (2, 3), (0, 4), (4, 5), (2, 5)}
 """The pairs that `EDGES` joins."""
 
 
 def pairs(edge_index: Any) -> list[tuple[int, int]]:
-    """The directed edges, sorted."""
+    """Return the directed edges, sorted."""
     return sorted(map(tuple, np.asarray(edge_index).T.tolist()))
 
 
 def both_ways(undirected: set[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The two directions of every pair, sorted."""
+    """Return both directions of every pair, sorted."""
     return sorted(undirected | {(j, i) for i, j in undirected})
 
 
 def ten_masks(n: int, seed: int = 0) -> dict[str, np.ndarray]:
-    """Masks of ten random splits, n×10, in equal thirds."""
+    """Return the masks of ten random splits into equal thirds, n×10."""
     part = np.stack([np.random.default_rng(seed + run).permutation(n) % 3 for run in range(10)], 1)
     return {"train": part == 0, "val": part == 1, "test": part == 2}

@@ -1,4 +1,4 @@
-"""An internet that consists of the files a test puts there."""
+"""A fake internet that holds only the files of a test."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 
 class Response(io.BytesIO):
-    """What `urlopen` returns, as far as PyG and OGB look at it."""
+    """The parts of the result of `urlopen` that PyG and OGB use."""
 
     def info(self) -> Message:
         headers = Message()
@@ -21,7 +21,7 @@ class Response(io.BytesIO):
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The cache folder for datasets, in a temporary place; no other folder is known."""
+    """Return a temporary cache folder for datasets; no other folder is searched."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("LIGNN_DATA", raising=False)
     return tmp_path / "cache" / "lignn" / "datasets"
@@ -29,7 +29,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def internet(cache: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
-    """Files by a part of their address. Only the fetching of bytes is replaced: PyG's and OGB's own processing runs."""
+    """Return files by a part of their address; only the transfer is faked, PyG and OGB process the files themselves."""
     files: dict[str, bytes] = {}
 
     def fetch(address: str, **_: object) -> Response:

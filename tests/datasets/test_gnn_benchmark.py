@@ -25,7 +25,7 @@ def test_download(name: str, internet: dict[str, bytes]) -> None:
         for matrix, value in (("attr", counts), ("adj", adjacency))
         for part in ("data", "indices", "indptr", "shape")
     }
-    # the real files also hold pickled names, which nobody may load
+    # The real files also hold pickled names, which must not be loaded.
     names = np.array(["a name", None], dtype=object)
     internet[FILES[name]] = archives.npz(**matrices, labels=y, class_names=names)
 

@@ -13,14 +13,14 @@ from tests.datasets import archives
 
 
 def table(rows: object) -> bytes:
-    """A gzipped CSV file without a header."""
+    """Return a gzipped CSV file without a header."""
     text = io.StringIO()
     np.savetxt(text, np.atleast_2d(rows), delimiter=",", fmt="%.9g")
     return gzip.compress(text.getvalue().encode())
 
 
 def arxiv(x: np.ndarray, y: np.ndarray, parts: dict[str, list[int]]) -> bytes:
-    """An archive in the layout of OGB's arxiv.zip."""
+    """Return an archive with the layout of OGB's arxiv.zip."""
     files = {
         "raw/edge": archives.EDGES,
         "raw/num-node-list": [[len(x)]],

@@ -15,7 +15,7 @@ KNOWN, TEST = 520, 40  # PyG takes the 500 nodes after the training nodes for va
 
 
 def planetoid(name: str, missing: int | None = None) -> tuple[dict[str, bytes], sp.csr_array, np.ndarray, np.ndarray]:
-    """The eight raw files of Yang et al., and the features, labels and test nodes that they mean.
+    """Return the eight raw files of Yang et al., and the features, labels and test nodes that they encode.
 
     Test rows are stored in the order of `test.index`, which is shuffled. The node `missing` has none, as in Citeseer.
     """
@@ -90,6 +90,6 @@ def test_class_names_have_their_published_sizes(data_root: Path) -> None:
         "Rule_Learning": 180,
         "Theory": 351,
     }
-    # 15 nodes without features have label 0 for want of another, here AI
+    # The source gives label 0, here AI, to 15 nodes without features.
     published = {"Agents": 596, "AI": 249 + 15, "DB": 701, "HCI": 508, "IR": 668, "ML": 590}
     assert sizes(lignn.datasets.load("citeseer", root=data_root)) == published

@@ -7,7 +7,7 @@ from tests.graph.folders import put
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder with two good tables."""
+    """Return a folder with two valid tables."""
     path = tmp_path / "mine"
     path.mkdir()
     put(path)

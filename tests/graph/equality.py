@@ -1,4 +1,4 @@
-"""When two graphs are the same graph."""
+"""Equality of graphs."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -8,7 +8,7 @@ from lignn import Graph
 
 
 def assert_same(a: Graph, b: Graph) -> None:
-    """Every part equal, bit for bit and in type; the name aside."""
+    """Assert that all parts are equal, bit for bit and in type; the name is not compared."""
     assert a.num_nodes == b.num_nodes
     assert torch.equal(a.edge_index, b.edge_index)
     for ours, theirs in ((a.y, b.y), (a.edge_weight, b.edge_weight)):

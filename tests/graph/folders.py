@@ -1,4 +1,4 @@
-"""A small folder of tables, and what reading it says."""
+"""A small folder of tables, and the error message of reading it."""
 
 import os
 from pathlib import Path
@@ -25,7 +25,7 @@ def put_parquet(folder: Path, nodes: dict) -> None:
 
 
 def problem(folder: Path) -> str:
-    """The message of reading the folder, its own path left out."""
+    """Return the error message of reading the folder, without its path."""
     with pytest.raises(InputError) as caught:
         Graph.read(folder)
     return str(caught.value).replace(f"{folder}{os.sep}", "")

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for graphs with odd names and all combinations of parts."""
+"""Hypothesis strategies for graphs with unusual names and all combinations of parts."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from lignn import Graph, Split
-from lignn.graph.tables import is_feature
+from lignn.graph.headers import is_feature
 
 NAMES = st.text(min_size=1, max_size=8).filter(lambda name: not name.endswith("\0"))
 FLOATS = {kind: st.floats(width=kind, allow_nan=False, allow_infinity=False) for kind in (32, 64)}
@@ -15,7 +15,7 @@ FLOATS = {kind: st.floats(width=kind, allow_nan=False, allow_infinity=False) for
 
 @st.composite
 def graphs(draw: st.DrawFn) -> Graph:
-    """Any small graph that can be written; class names without |."""
+    """Draw a small graph that can be written in every format; class names have no |."""
     n = draw(st.integers(1, 6))
     edges = draw(hnp.arrays(np.int64, (2, draw(st.integers(0, 8))), elements=st.integers(0, n - 1)))
     c = draw(st.integers(2, 4))
@@ -36,7 +36,7 @@ def graphs(draw: st.DrawFn) -> Graph:
 
 @st.composite
 def _feature_names(draw: st.DrawFn, x: np.ndarray | sp.csr_array | None) -> list[str] | None:
-    """Such as a table can keep: of dense features in single precision."""
+    """Draw feature names if a table can store them, that is for dense features in single precision."""
     if not isinstance(x, np.ndarray) or x.dtype != np.float32 or not x.shape[1] or draw(st.booleans()):
         return None
     names = NAMES.filter(lambda name: name.isprintable() and name == name.strip() and is_feature(name))

@@ -72,14 +72,23 @@ def test_other_byte_order_and_integer_names(tmp_path):
         ({"edge_index": EDGES.astype(float)}, "'edge_index' must hold integers in 2 dimensions, it holds float64 in 2"),
         ({"edge_index": EDGES[0]}, "it holds int32 in 1"),
         ({"edge_index": EDGES, "y": np.array(["a", "b", "c"])}, "'y' must hold numbers in 1 or 2 dimensions"),
-        ({"edge_index": EDGES, "train_mask": np.ones(3, bool)}, "'val_mask' is missing beside its companions"),
-        ({"edge_index": EDGES, "x_data": np.ones(2)}, "'x_indices' is missing beside"),
+        (
+            {"edge_index": EDGES, "train_mask": np.ones(3, bool)},
+            "'val_mask' is missing; train_mask, val_mask, test_mask must be given together",
+        ),
+        (
+            {"edge_index": EDGES, "x_data": np.ones(2)},
+            "'x_indices' is missing; x_data, x_indices, x_indptr, x_shape must be given together",
+        ),
         ({"edge_index": EDGES, "x": np.ones((3, 1))} | CSR, "both as 'x' and as 'x_data'"),
-        ({"edge_index": EDGES} | CSR | {"x_indices": np.array([1, 7])}, "are no CSR matrix"),
-        ({"edge_index": EDGES} | CSR | {"x_shape": [3, 2, 1]}, "are no CSR matrix"),
+        ({"edge_index": EDGES} | CSR | {"x_indices": np.array([1, 7])}, "do not form a CSR matrix"),
+        ({"edge_index": EDGES} | CSR | {"x_shape": [3, 2, 1]}, "do not form a CSR matrix"),
         ({"edge_index": EDGES, "y": [0, 0, 0]}, "a single class"),
         ({"edge_index": EDGES, "x": np.array([[1], [np.nan], [0]])}, "x: row 1, column 0 is not finite"),
-        ({"edge_index": EDGES, "y": np.array([0, 1, 0], object)}, "not a whole .npz file of plain arrays"),
+        (
+            {"edge_index": EDGES, "y": np.array([0, 1, 0], object)},
+            "the array 'y' holds Python objects, which are never read; store plain",
+        ),
         (
             {"edge_index": EDGES}
             | {f"{p}_mask": np.zeros((3, r), bool) for p, r in (("train", 1), ("val", 2), ("test", 2))},
@@ -96,7 +105,7 @@ def test_wrong_arrays(tmp_path, arrays, message):
 
 def test_wrong_files(tmp_path):
     path = tmp_path / "g.npz"
-    with pytest.raises(TableError, match="there is no such file"):
+    with pytest.raises(TableError, match="cannot be read: No such file or directory"):
         Graph.read(path)
     path.write_bytes(b"")
     with pytest.raises(TableError, match=r"not a whole \.npz file"):
@@ -110,7 +119,7 @@ def test_wrong_files(tmp_path):
 def test_member_that_is_no_array(tmp_path):
     with ZipFile(tmp_path / "g.npz", "w") as file:
         file.writestr("edge_index.npy", "no array")
-    with pytest.raises(TableError, match=r"'edge_index' must hold integers in 2 dimensions, it holds \|S8 in 0"):
+    with pytest.raises(TableError, match=r"not a whole \.npz file \(the magic string is not correct"):
         Graph.read(tmp_path / "g.npz")
 
 

@@ -1,4 +1,4 @@
-"""From and to PyG, NetworkX and SciPy."""
+"""Conversion from and to PyG, NetworkX and SciPy."""
 
 import networkx as nx
 import numpy as np
@@ -8,7 +8,7 @@ import torch
 from torch_geometric.data import Data
 
 from lignn import Graph, Split
-from lignn.errors import GraphError
+from lignn.errors import DataWarning, GraphError
 from tests.graph.equality import assert_same
 
 EDGES = [[0, 1, 2, 0], [1, 2, 0, 1]]
@@ -59,6 +59,19 @@ def test_networkx_round_trip_of_several_classes_a_node(names):
     assert_same(Graph.from_networkx(graph.to_networkx()), graph)
 
 
+def test_from_networkx_labels_that_mean_unknown():
+    source = nx.path_graph(5)
+    nx.set_node_attributes(source, {0: "a", 1: -1, 2: "NULL", 3: "Zoe\u0308", 4: "Zo\u00eb "}, "label")
+    with pytest.warns(DataWarning, match=r"node attribute 'label': read as unknown labels: '-1' \(1\), 'NULL' \(1\)"):
+        graph = Graph.from_networkx(source)
+    assert graph.class_names == ("Zo\u00eb", "a")
+    assert graph.y.tolist() == [1, -1, -1, 0, 0]
+    assert Graph.from_networkx(source, missing=[]).num_classes == 4
+    nx.set_node_attributes(source, {0: 1, 1: -1, 2: 1, 3: 1, 4: 1}, "label")
+    with pytest.raises(GraphError, match="the labels are only -1 and 1"):
+        Graph.from_networkx(source)
+
+
 def test_from_networkx_nan_is_unlabelled():
     source = nx.path_graph(4)
     nx.set_node_attributes(source, {0: "a", 1: float("nan"), 2: np.float32("nan"), 3: "b"}, "label")
@@ -71,7 +84,9 @@ def test_from_networkx_nan_is_unlabelled():
 def test_from_networkx_lists_other_than_of_0_and_1_are_refused(label):
     source = nx.path_graph(2)
     nx.set_node_attributes(source, {0: [0, 1], 1: label}, "label")
-    with pytest.raises(GraphError, match="node 1: a 'label' of several classes is a list of 0 and 1, one a class"):
+    with pytest.raises(
+        GraphError, match="node 1: a 'label' of several classes must be a list of 0 and 1, one per class"
+    ):
         Graph.from_networkx(source)
 
 
@@ -105,14 +120,14 @@ def test_from_networkx_other_attributes():
 def test_from_networkx_refusals():
     source = nx.path_graph(3)
     source.edges[0, 1]["weight"] = 1.0
-    with pytest.raises(GraphError, match="edge 1 → 2 and the first edge: one has a 'weight', one has none"):
+    with pytest.raises(GraphError, match="edge 1 → 2 and the first edge: one has a 'weight', the other has none"):
         Graph.from_networkx(source)
     source = nx.path_graph(3)
     source.nodes[0]["x"] = [1.0]
     with pytest.raises(GraphError, match="node 1 has no 'x' while others have"):
         Graph.from_networkx(source)
     source.nodes[1]["x"], source.nodes[2]["x"] = [1.0, 2.0], [1.0]
-    with pytest.raises(GraphError, match="x: every node needs as many numbers"):
+    with pytest.raises(GraphError, match="x: every node needs the same number of numbers"):
         Graph.from_networkx(source)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lignn.graph import rows
+from lignn.graph import table_file
 from tests.graph.folders import EDGES, NODES, problem, put, put_parquet
 
 ADVICE = "; add it to the nodes, or remove the edge"
@@ -27,14 +27,14 @@ NOT_TEXT = pa.Array.from_buffers(pa.string(), 3, [None, pa.py_buffer(OFFSETS.tob
         (
             NODES.replace("label", "Label"),
             EDGES,
-            "nodes.csv, column 'Label': capital letters count; rename it to 'label', or to another name if it is a "
-            "feature",
+            "nodes.csv, column 'Label': column names are case-sensitive; rename it to 'label', or to another name if "
+            "it is a feature",
         ),
         (
             "id,label,Split\na,0,1\nb,1,1\n",
             EDGES,
-            "nodes.csv, column 'Split': capital letters count; rename it to 'split', or to another name if it is a "
-            "feature",
+            "nodes.csv, column 'Split': column names are case-sensitive; rename it to 'split', or to another name if "
+            "it is a feature",
         ),
         (
             "id,class\na,red\nb,1\nc,1\n",
@@ -68,14 +68,20 @@ NOT_TEXT = pa.Array.from_buffers(pa.string(), 3, [None, pa.py_buffer(OFFSETS.tob
             r"nodes.csv, line 5, column 'label': 'cat\x00' ends in a NUL character; remove it",
         ),
         (
-            NODES + "d,cat ,,1\n",
+            "id,labels\na,red\nb,red|NA\nc,NA\n",
             EDGES,
-            "nodes.csv, line 5, column 'label': 'cat ' has spaces around it; remove them",
+            "nodes.csv, line 3, column 'labels': 'NA' means unknown, it cannot be one of several labels; remove it",
         ),
         (
-            "id,labels\na,red\nb,red| blue\nc,\n",
+            "id,label\na,-1\nb,1\nc,-1\n",
             EDGES,
-            "nodes.csv, line 3, column 'labels': ' blue' has spaces around it; remove them",
+            "nodes.csv, column 'label': the labels are only -1 and 1, so that -1 may be a class or mean unknown; give "
+            "missing=['-1'] (--missing=-1) if it means unknown, missing=[] (--missing=) if it is a class",
+        ),
+        (
+            "id\ne\u0301\n\u00a0\u00e9\u200b\n",
+            EDGES,
+            "nodes.csv, line 3, column 'id': the id 'é' is already used in line 2",
         ),
         (
             "id,labels\na,|\nb,|\nc,\n",
@@ -101,15 +107,16 @@ NOT_TEXT = pa.Array.from_buffers(pa.string(), 3, [None, pa.py_buffer(OFFSETS.tob
         ),
         (",id\n0,a\n", EDGES, "nodes.csv, column 1: has no name in the header; name or remove it"),
         ("id,label,labels\na,1,1\n", EDGES, "nodes.csv: has both 'label' and 'labels'; keep one of them"),
-        (b"\xff\xfei\x00d\x00\n", EDGES, "nodes.csv, line 1: is not UTF-8 text; save it as such"),
-        (NODES + "a,,,1\n", EDGES, "nodes.csv, line 5, column 'id': the id 'a' is there already, in line 2"),
+        (b"\xff\xfei\x00d\x00\n", EDGES, "nodes.csv, line 1: is not UTF-8 text; save the file as UTF-8"),
+        (NODES.encode("utf-16-le"), EDGES, "nodes.csv, line 1: looks like UTF-16 text; save the file as UTF-8"),
+        (NODES, EDGES.encode("utf-16-be"), "edges.csv, line 1: looks like UTF-16 text; save the file as UTF-8"),
+        (NODES + "a,,,1\n", EDGES, "nodes.csv, line 5, column 'id': the id 'a' is already used in line 2"),
         (NODES + ",,,1\n", EDGES, "nodes.csv, line 5, column 'id': the id is empty"),
         (
             NODES + "d,,trian,1\n",
             EDGES,
             "nodes.csv, line 5, column 'split': 'trian' is not one of train, val, test (or empty)",
         ),
-        (NODES + "d,,test ,1\n", EDGES, "nodes.csv, line 5, column 'split': 'test ' has spaces around it; remove them"),
         (
             NODES + "d,,,old\n",
             EDGES,
@@ -154,7 +161,6 @@ NOT_TEXT = pa.Array.from_buffers(pa.string(), 3, [None, pa.py_buffer(OFFSETS.tob
             EDGES + "a,z\n",
             "edges.csv, line 4, column 'target': 'z' is not the id of a node" + ADVICE,
         ),
-        (NODES, EDGES + "a, b\n", "edges.csv, line 4, column 'target': ' b' has spaces around it; remove them"),
         (
             NODES,
             EDGES + ",b\n",
@@ -195,10 +201,12 @@ def test_ten_faults_then_the_count(folder):
     assert lines[10] == "and 30 more"
 
 
-def test_ids_with_spaces_are_named(folder):
-    put(folder, nodes="id,label\n a ,cat\nb,dog\n", edges="source,target\na,b\n")
+def test_ids_that_look_alike_are_told_apart_where_texts_are_exact(folder):
+    put(folder, nodes="id,label\n e\u0301,cat\nb,dog\n", edges="source,target\n\u00e9,b\n")
+    (folder / "graph.json").write_text('{"format": 1}')
     assert problem(folder) == (
-        "edges.csv, line 2, column 'source': 'a' is not the id of a node, but ' a ' is; remove the spaces there"
+        r"edges.csv, line 2, column 'source': 'é' is not the id of a node, but ' e\u0301' is; "
+        "write both with the same characters"
     )
 
 
@@ -228,7 +236,7 @@ def test_ids_with_spaces_are_named(folder):
     ],
 )
 def test_parquet_of_other_types(folder, monkeypatch, column, cells, message):
-    monkeypatch.setattr(rows, "_ROWS", 1)
+    monkeypatch.setattr(table_file, "_ROWS", 1)
     put_parquet(folder, {"id": ["a", "b", "c"], "label": ["red", "blue", None], "x": [1, 2, 3]} | {column: cells})
     assert problem(folder) == f"nodes.parquet, {message}"
 
@@ -238,7 +246,7 @@ def test_bad_parquet(folder):
     assert [line.split(";")[0] for line in problem(folder).splitlines()] == [
         "nodes.parquet, row 2, column 'id': the id is empty",
         "nodes.parquet, row 2, column 'f': is empty, a number is needed",
-        "nodes.parquet, row 3, column 'id': the id 'a' is there already, in row 1",
+        "nodes.parquet, row 3, column 'id': the id 'a' is already used in row 1",
         "nodes.parquet, row 3, column 'f': 'inf' is not finite",
     ]
     (folder / "nodes.parquet").write_bytes(b"PAR1 no")

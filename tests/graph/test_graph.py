@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import torch
 
 from lignn import Graph, Split
-from lignn.errors import GraphError
+from lignn.errors import DataWarning, GraphError
 
 EDGES = [[0, 1, 2], [1, 2, 0]]
 
@@ -46,6 +46,25 @@ def test_multilabel():
     assert graph.labelled.tolist() == [True, True, False]
 
 
+def test_classes_are_those_that_occur():
+    """A huge class number, often a mark for missing values, does not make as many classes."""
+    with pytest.warns(
+        DataWarning, match="class numbers reach 1000000000, but only 3 classes occur; they are renumbered"
+    ):
+        graph = Graph(EDGES, y=[10**9, -1, 0, 7], num_nodes=4)
+    assert graph.y.tolist() == [2, -1, 0, 1]
+    assert graph.class_names == ("0", "7", "1000000000")
+    assert graph.replace(name="other").y.tolist() == [2, -1, 0, 1]
+    assert Graph(EDGES, y=[0, 39, -1]).num_classes == 40
+
+
+def test_many_classes_are_checked_in_linear_time():
+    names = [str(number) for number in range(200_000)]
+    assert Graph([[], []], y=np.arange(200_000), class_names=names).num_classes == 200_000
+    with pytest.raises(GraphError, match="two classes are named '0'"):
+        Graph(EDGES, class_names=[*names, "0"])
+
+
 def test_sparse_features_are_canonical_csr():
     repeated = sp.coo_array(([1, 2, 4], ([0, 0, 2], [1, 1, 0])), shape=(3, 2))
     for x in (repeated, torch.sparse_coo_tensor([[0, 0, 2], [1, 1, 0]], [1.0, 2, 4], (3, 2), check_invariants=True)):
@@ -78,20 +97,24 @@ BAD_SPLIT = Split.from_indices(2, [0], [1], [])
         ({"edge_index": [[0, 1], [1, 2], [2, 0]]}, r"edge_index: shape 2×E is needed .* got \(3, 2\)"),
         ({"edge_index": [[0.5], [1.0]]}, "edge_index: integers are needed, got torch.float32"),
         ({"edge_index": [[0, 1], [2]]}, "edge_index: numbers in rows of equal length are needed"),
-        ({"num_nodes": 2}, r"edge_index: edge 1 \(1 → 2\) is outside of the nodes 0 … 1; 2 edges are"),
+        ({"num_nodes": 2}, r"edge_index: edge 1 \(1 → 2\) is outside of the nodes 0 … 1 \(2 such edges\)"),
         ({"edge_index": [[0, -1], [1, 0]]}, r"edge 1 \(-1 → 0\) is outside of the nodes 0 … 1$"),
-        ({"edge_weight": [1, 2]}, r"edge_weight: one weight an edge is needed \(3\), got shape \(2,\)"),
+        ({"edge_weight": [1, 2]}, r"edge_weight: one weight per edge is needed \(3\), got shape \(2,\)"),
         ({"edge_weight": [1, float("nan"), 1]}, r"the weight of edge 1 is not finite \(nan\)"),
         ({"edge_weight": [1, 1, -2]}, r"the weight of edge 2 is negative \(-2.0\)"),
-        ({"x": [1, 2, 3]}, r"x: one row a node is needed \(n×d\), got shape \(3,\)"),
+        ({"x": [1, 2, 3]}, r"x: one row per node is needed \(n×d\), got shape \(3,\)"),
         ({"x": [[1], [float("inf")], [1]]}, r"x: row 1, column 0 is not finite \(inf\)"),
         ({"x": sp.csr_array([[0, 1], [0, 0], [np.nan, 0]])}, r"x: row 2, column 0 is not finite \(nan\)"),
         ({"x": [["a"]]}, "x: numbers in rows of equal length are needed"),
         ({"x": torch.ones(4, 1), "y": [0, 1, 0]}, "the parts disagree on the number of nodes: x 4, y 3"),
-        ({"y": [0, 1, 0.5]}, "y: class numbers .* are needed, got fractions"),
-        ({"y": [0, -2, 1]}, "y: node 1 has label -2; classes count from 0, -1 means unlabelled"),
+        ({"y": [0, 1, 0.5]}, "y: class numbers .* are needed, -1 means unlabelled; node 2 has 0.5"),
+        ({"y": [0, np.nan, 1]}, "y: class numbers .* are needed, -1 means unlabelled; node 1 has nan"),
+        ({"y": [np.inf, 0, 1]}, "node 0 has inf"),
+        ({"y": [[0, 1], [0.5, 1], [0, 1]]}, r"node 1 has \[0.5, 1.0\]"),
+        ({"y": [0, -2, 1]}, "y: node 1 has label -2; classes are numbered from 0, -1 means unlabelled"),
         ({"y": [-1, -1, -1]}, "y: no labels at all, all 3 entries are -1; give y=None"),
         ({"y": [0, 0, -1]}, r"labels \(y\): a single class"),
+        ({"y": [10**9, 10**9, -1]}, r"a single class, every labelled node has label 1000000000"),
         ({"y": [0, 1, 2], "class_names": ["a", "b"]}, "y: node 2 has label 2, but there are only 2 class names"),
         ({"y": ["a", "b", "c"]}, "y: numbers in rows of equal length are needed"),
         ({"y": torch.zeros(3, 1, 1)}, r"y: class numbers \(n\) or 0/1 rows \(n×c\) are needed, got shape \(3, 1, 1\)"),
@@ -102,10 +125,10 @@ BAD_SPLIT = Split.from_indices(2, [0], [1], [])
         ({"y": np.zeros((3, 0))}, "y: 0/1 rows need a column for each class, got none"),
         ({"class_names": ["a", "b", "a"]}, "class_names: two classes are named 'a'"),
         ({"x": np.eye(3), "feature_names": ["a", "b", "a"]}, "feature_names: two features are named 'a'"),
-        ({"x": np.eye(3), "feature_names": ["a", "b"]}, r"feature_names: one a feature is needed \(3\), got 2"),
-        ({"feature_names": ["a"]}, r"feature_names: one a feature is needed \(0\), got 1"),
-        ({"node_ids": ["a", "b", "a"]}, "node_ids: 'a' is the name of node 0 and of node 2"),
-        ({"node_ids": [["a"], ["b"], ["c"]]}, r"node_ids: one a node is needed \(3 nodes\), got shape \(3, 1\)"),
+        ({"x": np.eye(3), "feature_names": ["a", "b"]}, r"feature_names: one name per feature is needed \(3\), got 2"),
+        ({"feature_names": ["a"]}, r"feature_names: one name per feature is needed \(0\), got 1"),
+        ({"node_ids": ["a", "b", "a"]}, "node_ids: 'a' is the id of node 0 and of node 2"),
+        ({"node_ids": [["a"], ["b"], ["c"]]}, r"node_ids: one id per node is needed \(3 nodes\), got shape \(3, 1\)"),
         ({"node_ids": ["a", "b", "\ud800"]}, "node_ids: texts are needed"),
         ({"splits": [BAD_SPLIT]}, "splits: split 0 is over 2 nodes, the graph has 3"),
         ({"edge_index": [[], []]}, "the graph is empty: it has no nodes; give num_nodes"),
@@ -197,5 +220,5 @@ def test_without_edges_at():
     assert inductive.num_nodes == 4
     assert inductive.y is graph.y
     for wrong in (torch.tensor([2]), torch.tensor([True, False])):
-        with pytest.raises(GraphError, match="nodes: a boolean mask of 4 is needed"):
+        with pytest.raises(GraphError, match="nodes: a boolean mask of length 4 is needed"):
             graph.without_edges_at(wrong)

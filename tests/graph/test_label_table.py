@@ -24,6 +24,12 @@ def test_labels_by_node_number(tmp_path: Path) -> None:
     assert label_table.read(file, GRAPH, CLASSES) == {2: 1, 0: None}
 
 
+def test_texts_are_normalised(tmp_path: Path) -> None:
+    file = table(tmp_path, "id,label\ne\u0301,blue \n\u00a0b,\u200b\n c ,red\n")
+    graph = GRAPH.replace(node_ids=["\u00e9", "b", " c "])
+    assert label_table.read(file, graph, CLASSES) == {0: 1, 1: None, 2: 0}
+
+
 def test_ids_are_numbers_where_nodes_have_no_names(tmp_path: Path) -> None:
     file = table(tmp_path, "id,label\n2,red\n")
     assert label_table.read(file, GRAPH.replace(node_ids=None), CLASSES) == {2: 0}
@@ -44,7 +50,7 @@ def test_parquet(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("id,label\na,red\nz,red\n", r"line 3, column 'id': 'z' is not the id of a node"),
-        ("id,label\na,red\na,blue\n", r"line 3, column 'id': the id 'a' is there already, in line 2"),
+        ("id,label\na,red\na,blue\n", r"line 3, column 'id': the id 'a' is already used in line 2"),
         ("id,label\na,green\n", r"line 2, column 'label': 'green' is not one of the classes red, blue \(or empty\)"),
         ("id,label\na,red|blue\n", r"line 2, column 'label': 'red\|blue' is not one of the classes"),
         ("id,label\na,red,1\n", r"line 2: 3 cells, but the header names 2 columns"),
@@ -53,7 +59,7 @@ def test_parquet(tmp_path: Path) -> None:
         ("id,Class\na,red\n", r"the column 'label' is missing, .*; rename 'Class' to 'label'$"),
         ("id,labels\na,red\n", r"the column 'label' is missing, .*; rename 'labels' to 'label'$"),
         ("id,label,weight\na,red,1\n", r"unknown column 'weight'"),
-        ("id,label,label\na,red,red\n", r"a column is there twice"),
+        ("id,label,label\na,red,red\n", r"two columns have the same name"),
         ("", r"is empty"),
     ],
 )

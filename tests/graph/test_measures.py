@@ -7,7 +7,7 @@ from lignn import Graph, measures
 from lignn.errors import GraphError
 
 SMALL = Graph([[0, 0, 1, 2, 3, 3], [1, 2, 2, 0, 0, 4]], y=[0, 0, 1, 1, -1])
-"""Labelled ends: 0→1 (0,0), 0→2 (0,1), 1→2 (0,1), 2→0 (1,0), 3→0 (1,0)."""
+"""Labels at the ends of its edges: 0→1 (0,0), 0→2 (0,1), 1→2 (0,1), 2→0 (1,0), 3→0 (1,0)."""
 
 
 def test_label_transitions():
@@ -26,12 +26,12 @@ def test_edge_homophily():
 
 
 def test_node_homophily():
-    """Incoming: node 0 from 2 and 3 (none alike), node 1 from 0 (alike), node 2 from 0 and 1 (none alike)."""
+    """Incoming edges: node 0 from 2 and 3 (other labels), node 1 from 0 (same label), node 2 from 0 and 1 (other)."""
     assert measures.node_homophily(SMALL) == pytest.approx(1 / 3)
 
 
 def test_adjusted_homophily():
-    """Of the ten ends of edges six are in class 0: chance = 0.6² + 0.4²."""
+    """Six of the ten edge ends are in class 0, so the agreement by chance is 0.6² + 0.4²."""
     assert measures.adjusted_homophily(SMALL) == pytest.approx((0.2 - 0.52) / 0.48)
     apart = Graph([[0, 1, 2, 3], [1, 0, 3, 2]], y=[0, 0, 1, 1])
     assert measures.adjusted_homophily(apart) == pytest.approx(1)
@@ -53,13 +53,13 @@ def test_components():
 
 
 def test_refusals():
-    with pytest.raises(GraphError, match="defined for graphs with one label a node"):
+    with pytest.raises(GraphError, match="defined for graphs with one label per node"):
         measures.edge_homophily(Graph([[0], [1]]))
-    with pytest.raises(GraphError, match="defined for graphs with one label a node"):
+    with pytest.raises(GraphError, match="defined for graphs with one label per node"):
         measures.edge_homophily(Graph([[0], [1]], y=[[0, 1], [1, 0]]))
     with pytest.raises(GraphError, match="no edge joins two labelled nodes"):
         measures.edge_homophily(Graph([[0], [1]], y=[0, -1, 1]))
-    with pytest.raises(GraphError, match="not defined where all edges join one class"):
+    with pytest.raises(GraphError, match="not defined if all edges join nodes of one class"):
         measures.adjusted_homophily(Graph([[0], [1]], y=[0, 0, 1]))
 
 

@@ -1,4 +1,4 @@
-"""Random splits: sizes, strata, seeds, and the paper's own."""
+"""Random splits: sizes, strata, seeds, and the splits of the paper."""
 
 import numpy as np
 import pytest
@@ -55,15 +55,15 @@ def test_per_class_depends_on_the_seed_alone():
 
 def test_per_class_refusals():
     graph = labelled_graph((3, 40))
-    with pytest.raises(SplitError, match="class 0 has 3 labelled nodes, training wants 5"):
+    with pytest.raises(SplitError, match="class 0 has 3 labelled nodes, training needs 5"):
         splits.per_class(graph, train=5)
     with pytest.raises(SplitError, match="class 'rare' has 3 labelled nodes"):
         splits.per_class(graph.replace(class_names=["rare", "common"]), train=5)
-    with pytest.raises(SplitError, match=r"37 labelled nodes are left after training, 30 \+ 8 are wanted"):
+    with pytest.raises(SplitError, match=r"37 labelled nodes are left after training, 30 \+ 8 are needed"):
         splits.per_class(graph, train=3, val=30, test=8)
     with pytest.raises(SplitError, match="has no labels to split"):
         splits.per_class(Graph([[0], [1]]))
-    with pytest.raises(SplitError, match=r"needs one label a node; use splits\.stratified"):
+    with pytest.raises(SplitError, match=r"needs one label per node; use splits\.stratified"):
         splits.per_class(Graph([[0], [1]], y=[[0, 1], [1, 1]]))
 
 

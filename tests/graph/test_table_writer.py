@@ -1,4 +1,4 @@
-"""Folders that lignn writes: read back equal, and nothing of the user is replaced."""
+"""Writing of folders of tables: they are read back equal, and no file of the user is replaced."""
 
 import os
 import tempfile
@@ -52,7 +52,7 @@ def test_what_a_table_cannot_keep_is_refused(tmp_path):
     for name in ("id", "labels", "split7", " a", "a\0", ""):
         with pytest.raises(TableError, match="cannot name a column; rename it, or write an"):
             Graph([[0], [1]], x=x, feature_names=[name]).write(tmp_path / "g")
-    with pytest.raises(TableError, match="for dense float32 features alone"):
+    with pytest.raises(TableError, match="for dense float32 features only"):
         Graph([[0], [1]], x=x.double(), feature_names=["a"]).write(tmp_path / "g")
     assert os.listdir(tmp_path) == []
 

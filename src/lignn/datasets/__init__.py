@@ -1,6 +1,6 @@
-"""Named graphs: synthetic, bundled, or read from a file that is downloaded once.
+"""Named graphs: generated, part of an installed library, or read from a file that is downloaded once.
 
-`load(name)` gives a graph in the paper's edge convention together with its public splits. Importing this package and
+`load(name)` returns a graph in the paper's edge convention together with its public splits. Importing this package and
 listing its names need neither torch nor the network.
 """
 
@@ -20,23 +20,23 @@ __all__ = ["load", "names"]
 
 
 def names() -> list[str]:
-    """Every name that `load` knows; of `chains-<length>`, which takes any length, the paper's ten."""
+    """Return every name that `load` accepts; of `chains-<length>`, only the paper's ten lengths."""
     return catalogue.names()
 
 
 def load(name: str, root: str | PathLike[str] | None = None, **options: Any) -> Graph:
-    """The graph called `name`, with its public splits, in the convention behind the paper's statistics.
+    """Return the graph called `name` with its public splits, in the convention behind the paper's statistics.
 
-    A graph that is not synthetic or bundled is read from `<name>.npz` in the first of these places that has it: `root`,
-    the folder `$LIGNN_DATA`, the user's cache folder. If none has, it is downloaded through PyG's or OGB's own dataset
-    class and kept in the cache folder.
+    A stored dataset is read from the file `<name>.npz` in the first of these folders that has it: `root`, the folder
+    `$LIGNN_DATA`, the user's cache folder. If none has it, it is downloaded through PyG's or OGB's own dataset class
+    and kept in the cache folder.
 
     Args:
         name: one of `names()`, or `chains-<length>` with any length.
-        root: folder to look in first.
-        options: what this dataset can vary. `raw_features=True` gives Cora, Citeseer and Pubmed without row
-            normalisation, and the Coauthor and Amazon graphs with word counts instead of 0/1; for the others see
-            `chains.chains` and `bundled.digits`.
+        root: folder to search first.
+        options: keyword arguments of this dataset. With `raw_features=True`, Cora, Citeseer and Pubmed come without row
+            normalisation, and the Coauthor and Amazon graphs with word counts instead of 0/1. The options of the chains
+            and the digits are the keyword arguments of `embedded.chains` and `embedded.digits`.
     """
     entry = catalogue.find(name)
     make = entry.maker()
@@ -47,6 +47,6 @@ def load(name: str, root: str | PathLike[str] | None = None, **options: Any) -> 
             raise DatasetError(f"{name} has no option {option!r}; {advice}")
     if not entry.is_stored:
         return make(*entry.arguments, **options).replace(name=name)
-    from lignn.datasets import store
+    from lignn.datasets import places
 
-    return make(store.read(entry, root), **options)
+    return make(places.read(entry, root), **options)

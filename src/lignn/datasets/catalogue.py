@@ -1,4 +1,4 @@
-"""Which datasets there are, and which function makes each. Imports nothing heavy, so that listing is quick."""
+"""The list of datasets, with the functions that make and download each. It imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ PAPER_LENGTHS = range(10, 101, 10)
 
 @dataclass(frozen=True)
 class Entry:
-    """One dataset.
+    """One dataset: an embedded one, made on the spot, or a stored one, read from a file.
 
-    Functions are named by their place in this package (`module.function`) and imported on use. An embedded dataset is
-    made by `make(*arguments, **options)`. A stored one is fetched by `download(name, folder)`, kept as the source has
-    it, and brought to the paper's convention by `make(graph, **options)` at every load.
+    Functions are given by their path in this package (`module.function`) and imported when they are called. An embedded
+    dataset is made by `make(*arguments, **options)`. A stored dataset is downloaded by `download(name, folder)` and
+    stored unchanged; `make(graph, **options)` converts it to the paper's convention at every load.
     """
 
     name: str
@@ -32,26 +32,26 @@ class Entry:
 
     @property
     def is_stored(self) -> bool:
-        """Whether it is read from a file, which may have to be downloaded."""
+        """Whether the dataset is read from a file, which may have to be downloaded."""
         return self.download is not None
 
     def maker(self) -> Callable[..., Any]:
-        """The function that makes the graph; its keyword-only parameters are the dataset's options."""
+        """Return the function that makes the graph; its keyword-only parameters are the dataset's options."""
         return _function(self.make)
 
     def downloader(self) -> Callable[..., Any]:
-        """The function that fetches the graph from its source."""
+        """Return the function that downloads the graph from its source."""
         if self.download is None:
             raise DatasetError(f"{self.name} is embedded, there is nothing to download")
         return _function(self.download)
 
 
-def _function(place: str) -> Callable[..., Any]:
-    module, function = place.split(".")
+def _function(path: str) -> Callable[..., Any]:
+    module, function = path.split(".")
     return getattr(import_module(f"lignn.datasets.{module}"), function)
 
 
-CHAINS = Entry("chains-<length>", "chains that differ in their first node only", "generated", "chains.chains")
+CHAINS = Entry("chains-<length>", "chains that differ in their first node only", "generated", "embedded.chains")
 
 
 def _stored(name: str, summary: str, source: str, module: str) -> Entry:
@@ -59,10 +59,10 @@ def _stored(name: str, summary: str, source: str, module: str) -> Entry:
 
 
 ENTRIES = (
-    Entry("weekday", "days 1980-2019 by the digits of the date, 4 nearest days", "generated", "weekday.weekday"),
+    Entry("weekday", "days 1980-2019 by the digits of the date, 4 nearest days", "generated", "embedded.weekday"),
     CHAINS,
-    Entry("digits", "8×8 images of handwritten digits, nearest neighbours", "scikit-learn", "bundled.digits"),
-    Entry("karate", "friendships in Zachary's karate club", "PyG KarateClub", "bundled.karate"),
+    Entry("digits", "8×8 images of handwritten digits, nearest neighbours", "scikit-learn", "embedded.digits"),
+    Entry("karate", "friendships in Zachary's karate club", "PyG KarateClub", "embedded.karate"),
     _stored("cora", "machine-learning papers that cite each other", "PyG Planetoid", "planetoid"),
     _stored("citeseer", "computer-science papers that cite each other", "PyG Planetoid", "planetoid"),
     _stored("pubmed", "diabetes papers that cite each other", "PyG Planetoid", "planetoid"),
@@ -92,13 +92,13 @@ ENTRIES = (
 
 
 def names() -> list[str]:
-    """Names that can be loaded; the chains by the paper's lengths, though they take any."""
+    """Return the names of all datasets; the chains are listed with the paper's lengths, but any length is accepted."""
     chains = [f"chains-{length}" for length in PAPER_LENGTHS]
     return [name for entry in ENTRIES for name in (chains if entry is CHAINS else [entry.name])]
 
 
 def find(name: str) -> Entry:
-    """The entry called `name`."""
+    """Return the entry called `name`."""
     if length := re.fullmatch(r"chains-(\d{1,9})", name):
         return replace(CHAINS, name=name, arguments=(int(length[1]),))
     for entry in ENTRIES:

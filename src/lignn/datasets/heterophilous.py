@@ -11,12 +11,12 @@ from lignn.graph import Graph
 
 
 def download(name: str, folder: Path) -> Graph:
-    """The graph from PyG's `HeterophilousGraphDataset`."""
+    """Download the graph through PyG's `HeterophilousGraphDataset`."""
     from torch_geometric.datasets import HeterophilousGraphDataset
 
     return Graph.from_pyg(HeterophilousGraphDataset(str(folder), name)[0], name=name)
 
 
 def prepare(graph: Graph) -> Graph:
-    """Undirected, coalesced, without self-loops."""
+    """Return the graph undirected and coalesced, without self-loops."""
     return graph.without_self_loops().to_undirected()

@@ -1,4 +1,4 @@
-"""OGB-Arxiv of Hu et al., "Open Graph Benchmark" (2020), with its split by year."""
+"""ogbn-arxiv of Hu et al., "Open Graph Benchmark" (2020), with its split by year."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lignn.graph import Graph, Split
 
 
 def download(name: str, folder: Path) -> Graph:
-    """The graph from OGB's `NodePropPredDataset`."""
+    """Download the graph through OGB's `NodePropPredDataset`."""
     try:
         from ogb.nodeproppred import NodePropPredDataset
     except ModuleNotFoundError as error:
@@ -23,5 +23,8 @@ def download(name: str, folder: Path) -> Graph:
 
 
 def prepare(graph: Graph) -> Graph:
-    """Without self-loops, both directions of every edge, repeats kept, as in the paper's statistics."""
+    """Return the graph without self-loops, with both directions of every edge.
+
+    Repeated edges are kept, as in the paper's statistics.
+    """
     return graph.without_self_loops().to_undirected(coalesce=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 from lignn.datasets.features import bag_of_words, row_normalised
 from lignn.graph import Graph
 
-# The source numbers its classes without naming them; the sizes of the classes tell which is which, but not for Pubmed.
+# The source only numbers its classes. The published class sizes tell which number has which name, except for Pubmed.
 _CLASS_NAMES = {
     "cora": (
         "Theory",
@@ -23,7 +23,7 @@ _CLASS_NAMES = {
 
 
 def download(name: str, folder: Path) -> Graph:
-    """The graph from PyG's `Planetoid`."""
+    """Download the graph through PyG's `Planetoid`."""
     from torch_geometric.datasets import Planetoid
 
     graph = Graph.from_pyg(Planetoid(str(folder), name)[0], name=name)
@@ -31,7 +31,7 @@ def download(name: str, folder: Path) -> Graph:
 
 
 def prepare(graph: Graph, *, raw_features: bool = False) -> Graph:
-    """Undirected, coalesced, without self-loops; rows of the features sum to one unless `raw_features`."""
+    """Return the graph undirected and coalesced, without self-loops; feature rows sum to one unless `raw_features`."""
     x = bag_of_words(graph)
     x = x if raw_features else row_normalised(x)
     names = graph.class_names or _CLASS_NAMES.get(graph.name)

@@ -1,4 +1,4 @@
-"""The numbers that describe a dataset: the upper part of the paper's Table 2, and more."""
+"""Statistics of a dataset: those in the upper part of the paper's Table 2, and more."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ class Statistics:
 
     nodes: int
     edges: int
-    """Edges as the paper counts: the two directions of an undirected edge once, repeats as often as they are stored."""
+    """Number of edges as the paper counts them: an undirected edge counts once, a repeated edge each time."""
     average_degree: float
-    """Stored (directed) edges per node."""
+    """Number of stored (directed) edges per node."""
     features: int
     classes: int
     intra_class_edges: float
     """Share of the edges that join equal labels."""
     pairs: int
-    """Pairs of different nodes that an edge joins: undirected edges, coalesced."""
+    """Number of pairs of different nodes that are joined: undirected edges, coalesced."""
     feature_density: float
     """Share of the features that are not zero."""
     labelled: int
@@ -32,7 +32,7 @@ class Statistics:
     median_degree: float
     maximum_degree: int
     isolated: int
-    """Nodes without any edge."""
+    """Number of nodes without edges, self-loops aside."""
     components: int
     unlabelled_components: float
     """Share of the weakly connected components without a labelled node."""
@@ -40,7 +40,7 @@ class Statistics:
 
 
 def statistics(graph: Graph) -> Statistics:
-    """Count and measure `graph`, with its edges as stored."""
+    """Return the statistics of `graph`, with its edges as stored."""
     degrees = measures.degrees(graph)
     return Statistics(
         nodes=graph.num_nodes,

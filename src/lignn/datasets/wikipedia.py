@@ -9,7 +9,7 @@ from lignn.graph import Graph
 
 
 def download(name: str, folder: Path) -> Graph:
-    """The graph from PyG's `WikipediaNetwork` with Geom-GCN's preprocessing, whose edges and splits are the paper's."""
+    """Download the graph through PyG's `WikipediaNetwork`, with Geom-GCN's preprocessing as in the paper."""
     from torch_geometric.datasets import WikipediaNetwork
 
     graph = Graph.from_pyg(WikipediaNetwork(str(folder), name, geom_gcn_preprocess=True)[0], name=name)
@@ -17,5 +17,8 @@ def download(name: str, folder: Path) -> Graph:
 
 
 def prepare(graph: Graph) -> Graph:
-    """Without self-loops, both directions of every edge; a pair that links both ways is joined twice."""
+    """Return the graph without self-loops, with both directions of every edge.
+
+    Two pages that link to each other are joined twice in each direction, as in the paper.
+    """
     return graph.without_self_loops().to_undirected(coalesce=False)

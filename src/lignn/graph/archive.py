@@ -1,6 +1,6 @@
-"""Graphs as `.npz` files: plain arrays, nothing is unpickled.
+"""Graphs as `.npz` files of plain arrays; nothing is unpickled.
 
-Keys: `edge_index` (2×E), and where the graph has them: features as `x` (dense) or as `x_data`, `x_indices`, `x_indptr`,
+Keys: `edge_index` (2×E), and if the graph has them: features as `x` (dense) or as `x_data`, `x_indices`, `x_indptr`,
 `x_shape` (CSR), `y` (n or n×c), `train_mask`, `val_mask`, `test_mask` (n or n×runs), `edge_weight`, `num_nodes`,
 `node_ids`, `class_names`, `feature_names`.
 """
@@ -8,18 +8,16 @@ Keys: `edge_index` (2×E), and where the graph has them: features as `x` (dense)
 from __future__ import annotations
 
 import hashlib
-import zlib
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 import scipy.sparse as sp
 import torch
-from numpy.lib.npyio import NpzFile
 
 from lignn.atomic import whole_file
 from lignn.errors import InputError, TableError, did_you_mean
+from lignn.graph import files
 from lignn.graph.graph import Graph
 from lignn.graph.split import PARTS, Split
 
@@ -41,15 +39,12 @@ _ARRAYS: dict[str, tuple[str, tuple[int, ...]]] = {
     "feature_names": (_TEXTS, (1,)),
     **dict.fromkeys(_MASKS, (_MASK, (1, 2))),
 }
-"""What each array may hold (NumPy's letters for kinds of types) and its possible numbers of dimensions."""
-
-_DAMAGE = (OSError, ValueError, TypeError, EOFError, RuntimeError, SyntaxError, MemoryError, BadZipFile, zlib.error)
-"""What NumPy and zipfile raise for a damaged, foreign or encrypted file, or for arrays of Python objects."""
+"""The allowed types of each array (NumPy's letters for kinds of types) and its allowed numbers of dimensions."""
 
 
 def read(path: Path) -> Graph:
-    """The graph in the file `path`, named after it."""
-    arrays = _load(path)
+    """Read the graph in the file `path`; its name is the name of the file."""
+    arrays = files.read_npz(path)
     unknown = [key for key in arrays if key not in _ARRAYS]
     if unknown:
         raise TableError(f"{path}: unknown array {unknown[0]!r}; {did_you_mean(unknown[0], _ARRAYS)}")
@@ -60,7 +55,7 @@ def read(path: Path) -> Graph:
     for group in (_CSR, _MASKS):
         missing = [key for key in group if key not in arrays]
         if 0 < len(missing) < len(group):
-            raise TableError(f"{path}: the array {missing[0]!r} is missing beside its companions {', '.join(group)}")
+            raise TableError(f"{path}: the array {missing[0]!r} is missing; {', '.join(group)} must be given together")
     if "x" in arrays and "x_data" in arrays:
         raise TableError(f"{path}: features both as 'x' and as 'x_data'; keep one of them")
     try:
@@ -73,7 +68,7 @@ def read(path: Path) -> Graph:
             node_ids=_texts(arrays.get("node_ids")),
             class_names=_texts(arrays.get("class_names")),
             splits=_splits(arrays) if _MASKS[0] in arrays else (),
-            name=path.stem,
+            name=files.valid_text(path.stem),
             feature_names=_texts(arrays.get("feature_names")),
         )
     except InputError as error:
@@ -81,13 +76,13 @@ def read(path: Path) -> Graph:
 
 
 def write(graph: Graph, path: Path) -> None:
-    """Write `graph` to the file `path`, whole or not at all."""
+    """Write `graph` to the file `path`, completely or not at all."""
     with whole_file(path) as temporary:
         np.savez_compressed(temporary, **_arrays(graph))
 
 
 def fingerprint(graph: Graph) -> str:
-    """The same for graphs whose files would hold the same, whatever their names."""
+    """Return the SHA-256 of the graph's content; its name is not included."""
     digest = hashlib.sha256()
     for key, value in _arrays(graph).items():
         array = np.ascontiguousarray(value)
@@ -97,7 +92,7 @@ def fingerprint(graph: Graph) -> str:
 
 
 def _arrays(graph: Graph) -> dict[str, Any]:
-    """What a file holds, by key."""
+    """Return the arrays of the file, by key."""
     arrays: dict[str, Any] = {"edge_index": graph.edge_index, "num_nodes": graph.num_nodes}
     arrays |= {"y": graph.y, "edge_weight": graph.edge_weight}
     if isinstance(graph.x, sp.csr_array):
@@ -110,22 +105,6 @@ def _arrays(graph: Graph) -> dict[str, Any]:
             masks = torch.stack([getattr(split, part) for split in graph.splits], 1)
             arrays[key] = masks[:, 0] if len(graph.splits) == 1 else masks
     return {key: value for key, value in arrays.items() if value is not None}
-
-
-def _load(path: Path) -> dict[str, np.ndarray]:
-    try:
-        raw = path.open("rb")
-    except FileNotFoundError as error:
-        raise TableError(f"{path}: there is no such file") from error
-    except OSError as error:
-        raise TableError(f"{path}: cannot be read: {error.strerror}") from error
-    try:
-        with raw, NpzFile(raw, allow_pickle=False) as file:
-            return {key: np.asarray(file[key]) for key in file.files}  # NumPy gives other members as bytes
-    except _DAMAGE as error:
-        raise TableError(
-            f"{path}: not a whole .npz file of plain arrays ({error}); write or download it again"
-        ) from error
 
 
 def _check(path: Path, key: str, array: np.ndarray) -> None:
@@ -141,11 +120,7 @@ def _check(path: Path, key: str, array: np.ndarray) -> None:
 
 
 def _floats(array: np.ndarray | None) -> np.ndarray | None:
-    """Numbers in a type that torch knows, of this machine's byte order; double precision stays."""
-    if array is None:
-        return None
-    double = array.dtype.kind == "f" and array.dtype.itemsize >= 8
-    return array.astype(np.float64 if double else np.float32, copy=False)
+    return None if array is None else files.as_floats(array)
 
 
 def _labels(array: np.ndarray | None) -> np.ndarray | None:
@@ -155,13 +130,11 @@ def _labels(array: np.ndarray | None) -> np.ndarray | None:
 
 
 def _csr(arrays: dict[str, np.ndarray]) -> sp.csr_array:
-    data, indices, indptr, shape = (arrays[key] for key in _CSR)
+    parts = {key.removeprefix("x_"): arrays[key] for key in _CSR}
     try:
-        matrix = sp.csr_array((_floats(data), indices.astype(np.int64), indptr.astype(np.int64)), shape=shape.tolist())
-        matrix.check_format(full_check=True)
+        return files.sparse_matrix("csr", parts, parts["shape"].tolist())
     except (ValueError, TypeError) as error:
-        raise TableError(f"x_data, x_indices, x_indptr and x_shape are no CSR matrix: {error}") from error
-    return matrix
+        raise TableError(f"x_data, x_indices, x_indptr and x_shape do not form a CSR matrix: {error}") from error
 
 
 def _splits(arrays: dict[str, np.ndarray]) -> list[Split]:
@@ -176,11 +149,11 @@ def _texts(array: np.ndarray | None) -> list[str] | None:
 
 
 def _fixed_width(texts: Any) -> np.ndarray | None:
-    """Texts as NumPy's fixed-width type, the only one stored without pickling; it cannot end in a NUL character."""
+    """Return texts in NumPy's fixed-width type, the only one stored without pickling; it drops a NUL at the end."""
     if texts is None:
         return None
     texts = [str(text) for text in texts]
     for text in texts:
         if text.endswith("\0"):
-            raise TableError(f"the name {text!r} ends in a NUL character, which an .npz file cannot keep; rename it")
+            raise TableError(f"the name {text!r} ends in a NUL character, which an .npz file cannot store; rename it")
     return np.array(texts, dtype=np.str_)

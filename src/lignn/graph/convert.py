@@ -1,8 +1,9 @@
-"""Graphs from and to PyG, NetworkX and SciPy."""
+"""Conversion of graphs from and to PyG, NetworkX and SciPy."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import scipy.sparse as sp
 import torch
 
 from lignn.errors import GraphError
-from lignn.graph.classes import in_order
+from lignn.graph import names
 from lignn.graph.graph import Graph
 from lignn.graph.split import PARTS, Split
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def from_pyg(data: Data, **parts: Any) -> Graph:
-    """A graph from a PyG `Data`; a missing edge weight is taken from a one-column `edge_attr`."""
+    """Return a graph from a PyG `Data`; without `edge_weight`, a one-column `edge_attr` gives the weights."""
     weight = data.get("edge_weight")
     if weight is None and (attr := data.get("edge_attr")) is not None and attr.numel() == data.num_edges:
         weight = attr.flatten()
@@ -33,12 +34,12 @@ def from_pyg(data: Data, **parts: Any) -> Graph:
     if all(mask is not None for mask in masks):
         columns = [mask.reshape(data.num_nodes, -1).bool() for mask in masks]
         splits = [Split(*(c[:, min(run, c.shape[1] - 1)] for c in columns)) for run in range(columns[0].shape[1])]
-    told = {"x": data.get("x"), "y": y, "edge_weight": weight, "num_nodes": data.num_nodes, "splits": splits}
-    return Graph(data.edge_index, **(told | parts))
+    arguments = {"x": data.get("x"), "y": y, "edge_weight": weight, "num_nodes": data.num_nodes, "splits": splits}
+    return Graph(data.edge_index, **(arguments | parts))
 
 
 def to_pyg(graph: Graph) -> Data:
-    """A PyG `Data` of the same tensors; CSR features become a torch sparse COO tensor."""
+    """Return a PyG `Data` with the same tensors; CSR features become a torch sparse COO tensor."""
     from torch_geometric.data import Data
 
     x = graph.x
@@ -56,7 +57,7 @@ def to_pyg(graph: Graph) -> Data:
 
 
 def from_scipy(matrix: sp.sparray, **parts: Any) -> Graph:
-    """A graph from a square matrix; weights are dropped if all are one."""
+    """Return a graph from a square matrix; if all entries are one, the graph has no weights."""
     coo = sp.coo_array(matrix)
     if coo.shape[0] != coo.shape[1]:
         raise GraphError(f"an adjacency matrix must be square, got {coo.shape[0]}×{coo.shape[1]}")
@@ -65,16 +66,19 @@ def from_scipy(matrix: sp.sparray, **parts: Any) -> Graph:
 
 
 def to_scipy(graph: Graph) -> sp.csr_array:
-    """CSR with entry (i, j) = summed weight of the edges i → j (their number, if unweighted)."""
+    """Return a CSR matrix whose entry (i, j) is the summed weight of the edges i → j (their number, if unweighted)."""
     weight = np.ones(graph.num_edges, np.float32) if graph.edge_weight is None else graph.edge_weight.numpy()
     source, target = graph.edge_index.numpy()
     return sp.coo_array((weight, (source, target)), shape=(graph.num_nodes,) * 2).tocsr()
 
 
-def from_networkx(graph: nx.Graph, label: str, weight: str, x: str) -> Graph:
-    """A graph from NetworkX; labels may be any values (class names are their texts), missing or NaN = unlabelled.
+def from_networkx(graph: nx.Graph, label: str, weight: str, x: str, missing: Collection[str] | None) -> Graph:
+    """Return a graph from NetworkX.
 
-    For several classes a node, labels are lists of 0 and 1, one a class; their names are the graph's `class_names`.
+    Labels may be values of any type; their texts become the class names. A missing label, NaN, -1 and the marks in
+    `missing` mean unlabelled.
+    For multi-label graphs, labels are lists with a 0 or 1 for each class, and the graph attribute `class_names` names
+    the classes.
     """
     nodes = list(graph.nodes)
     number = {node: i for i, node in enumerate(nodes)}
@@ -83,10 +87,16 @@ def from_networkx(graph: nx.Graph, label: str, weight: str, x: str) -> Graph:
         edges += [(t, s, w) for s, t, w in edges if s != t]
     if some := [e for e in edges if (e[2] is None) != (edges[0][2] is None)]:
         s, t, _ = some[0]
-        raise GraphError(f"edge {nodes[s]!r} → {nodes[t]!r} and the first edge: one has a {weight!r}, one has none")
+        raise GraphError(
+            f"edge {nodes[s]!r} → {nodes[t]!r} and the first edge: one has a {weight!r}, the other has none"
+        )
     labels = [_label(data.get(label)) for _, data in graph.nodes(data=True)]
     several = any(isinstance(value, list | set | frozenset) for value in labels)
-    y, names = (_rows(labels, nodes, label), graph.graph.get("class_names")) if several else _numbers(labels)
+    y, class_names = (
+        (_multi_hot(labels, nodes, label), graph.graph.get("class_names"))
+        if several
+        else _class_numbers(labels, label, missing)
+    )
     features = [data.get(x) for _, data in graph.nodes(data=True)]
     if any(f is None for f in features) and any(f is not None for f in features):
         raise GraphError(f"node {nodes[[f is None for f in features].index(True)]!r} has no {x!r} while others have")
@@ -97,13 +107,13 @@ def from_networkx(graph: nx.Graph, label: str, weight: str, x: str) -> Graph:
         edge_weight=np.array([e[2] for e in edges], np.float32) if edges and edges[0][2] is not None else None,
         num_nodes=len(nodes),
         node_ids=[str(node) for node in nodes],
-        class_names=names,
+        class_names=class_names,
         name=graph.name or "graph",
     )
 
 
 def _label(value: Any) -> Any:
-    """A label, a list for several classes, or None for what stands for a missing one."""
+    """Return a label, a list of 0 and 1 for multi-label graphs, or None if the label is missing."""
     if isinstance(value, np.ndarray | torch.Tensor):
         value = value.tolist()
     if isinstance(value, Real) and math.isnan(value):
@@ -111,22 +121,28 @@ def _label(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _numbers(labels: list[Any]) -> tuple[np.ndarray | None, tuple[str, ...] | None]:
-    """Class numbers, -1 = unlabelled, and the names of the classes; nothing if there is no label."""
-    names = in_order(str(value) for value in labels if value is not None)
-    number = {name: i for i, name in enumerate(names)}
-    y = np.array([-1 if value is None else number[str(value)] for value in labels])
-    return (y, names) if names else (None, None)
+def _class_numbers(
+    labels: list[Any], what: str, missing: Collection[str] | None
+) -> tuple[np.ndarray | None, tuple[str, ...] | None]:
+    """Return the class numbers, -1 = unlabelled, and the class names; two times None if there is no label."""
+    texts = ["" if value is None else names.normalised(str(value)) for value in labels]
+    unknown = names.unknown_labels(set(texts), missing)
+    names.note_unknown(f"node attribute {what!r}", [text for text in texts if text in unknown])
+    classes = names.sorted_classes(set(texts) - unknown)
+    names.note_twins(f"node attribute {what!r}", classes)
+    number = {name: i for i, name in enumerate(classes)}
+    y = np.array([number.get(text, -1) for text in texts])
+    return (y, classes) if classes else (None, None)
 
 
-def _rows(labels: list[Any], nodes: list[Any], what: str) -> np.ndarray:
-    """Labels of several classes a node as 0/1 rows, -1 = unlabelled."""
+def _multi_hot(labels: list[Any], nodes: list[Any], what: str) -> np.ndarray:
+    """Return the labels of a multi-label graph as 0/1 rows, -1 = unlabelled."""
     width = max(len(value) for value in labels if isinstance(value, list | set | frozenset))
     for node, value in zip(nodes, labels, strict=True):
         row = isinstance(value, list) and len(value) == width and all(entry in (0, 1) for entry in value)
         if value is not None and not row:
             raise GraphError(
-                f"node {node!r}: a {what!r} of several classes is a list of 0 and 1, one a class ({width}), "
+                f"node {node!r}: a {what!r} of several classes must be a list of 0 and 1, one per class ({width}), "
                 f"got {value!r}"
             )
     return np.array([[-1] * width if value is None else value for value in labels], np.int8)
@@ -136,11 +152,11 @@ def _matrix(rows: list[Any], what: str) -> np.ndarray:
     try:
         return np.asarray(rows, np.float32)
     except (ValueError, TypeError) as error:
-        raise GraphError(f"{what}: every node needs as many numbers ({error})") from error
+        raise GraphError(f"{what}: every node needs the same number of numbers ({error})") from error
 
 
 def to_networkx(graph: Graph) -> nx.MultiDiGraph:
-    """A directed multigraph, which is what a `Graph` is; with several classes a node their names are its attribute."""
+    """Return a directed multigraph; for multi-label graphs, its attribute `class_names` names the classes."""
     import networkx as nx
 
     result = nx.MultiDiGraph(name=graph.name)

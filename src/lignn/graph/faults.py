@@ -1,4 +1,4 @@
-"""What is wrong with a table, and where: the slow second look at a file that could not be read."""
+"""Error messages for tables: a file that could not be read is read again, cell by cell, to find what is wrong where."""
 
 from __future__ import annotations
 
@@ -7,20 +7,27 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import NoReturn
 
-from lignn.errors import TableError
-from lignn.graph.rows import Table
+from lignn.errors import TableError, quoted
+from lignn.graph.names import normalised
+from lignn.graph.table_file import Table
 
 Check = Callable[[str, int], str | None]
-"""From a cell and the number of its row to what is wrong with it, if anything."""
+"""A function of a cell and its row number that returns what is wrong with the cell, or None."""
 
-_SHOWN = 10
+_MAX_SHOWN = 10
 _NUMBER = re.compile(r"[ \t]*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?[ \t]*", re.ASCII | re.IGNORECASE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NOT_FINITE = re.compile(r"[ \t]*[+-]?(nan|inf|infinity)[ \t]*", re.IGNORECASE)
 
 
 def report(table: Table, checks: Mapping[str, Check], otherwise: str) -> NoReturn:
-    """Raise a `TableError` with the first ten faults and the count of the others; `otherwise` if no check finds any."""
+    """Raise a `TableError` with the first ten faults of `table` and the number of the others.
+
+    Args:
+        table: the table that could not be read.
+        checks: the check of each column.
+        otherwise: the message if no check finds a fault.
+    """
     shown: list[str] = []
     count = 0
     columns = [(name, checks[name]) for name in table.columns]
@@ -33,7 +40,7 @@ def report(table: Table, checks: Mapping[str, Check], otherwise: str) -> NoRetur
                 continue
             faults = [f", column {columns[i][0]!r}: {fault}" for i, fault in enumerate(found) if fault]
         count += len(faults)
-        shown += [f"{table.path}, {table.unit} {number}{fault}" for fault in faults[: _SHOWN - len(shown)]]
+        shown += [f"{table.path}, {table.unit} {number}{fault}" for fault in faults[: _MAX_SHOWN - len(shown)]]
     if not shown:
         raise TableError(f"{table.path}: {otherwise}")
     more = [f"and {count - len(shown)} more"] if count > len(shown) else []
@@ -48,39 +55,65 @@ def _fault(cell: str, row: int, check: Check) -> str | None:
     return check(cell, row)
 
 
-def unique(unit: str) -> Check:
-    """Not empty and not seen before in another row, whose number is told in `unit`."""
+def unique(unit: str, exact: bool = False) -> Check:
+    """Return a check that a cell is not empty and does not repeat.
+
+    Args:
+        unit: what row numbers count, line or row.
+        exact: compare texts as they are, not normalised.
+    """
     seen: dict[str, int] = {}
 
     def check(cell: str, row: int) -> str | None:
+        cell = cell if exact else normalised(cell)
         if not cell:
             return "the id is empty"
         if cell in seen:
-            return f"the id {quoted(cell)} is there already, in {unit} {seen[cell]}"
+            return f"the id {quoted(cell)} is already used in {unit} {seen[cell]}"
         seen[cell] = row
         return None
 
     return check
 
 
-def among(known: Collection[str], what: str, hint: str = "") -> Check:
-    """One of the known words."""
-    padded = {word.strip(): word for word in known if word != word.strip()}
+def among(known: Collection[str], what: str, hint: str = "", exact: bool = False) -> Check:
+    """Return a check that a cell is one of the known words.
+
+    Args:
+        known: the words.
+        what: a description of the words for the message.
+        hint: the end of the message.
+        exact: compare texts as they are, not normalised.
+    """
+    by_normal_form = {normalised(word): word for word in known}
 
     def check(cell: str, _row: int) -> str | None:
-        if cell in known:
+        if cell in known or (not exact and normalised(cell) in known):
             return None
-        if cell.strip() in known:
-            return f"{quoted(cell)} has spaces around it; remove them"
-        if cell in padded:
-            return f"{quoted(cell)} is not {what}, but {quoted(padded[cell])} is; remove the spaces there"
+        if word := by_normal_form.get(normalised(cell)):
+            return f"{quoted(cell)} is not {what}, but {quoted(word)} is; write both with the same characters"
         return f"{quoted(cell)} is not {what}{hint}"
 
     return check
 
 
+def several(check: Check, missing: Collection[str] = ()) -> Check:
+    """Return a check of every label in a cell of labels joined by `|`; none of them may mean unknown."""
+
+    def check_all(cell: str, row: int) -> str | None:
+        labels = cell.split("|")
+        for label in labels:
+            if len(labels) > 1 and label in missing:
+                return f"{quoted(label)} means unknown, it cannot be one of several labels; remove it"
+            if fault := check(label, row):
+                return fault
+        return None
+
+    return check_all
+
+
 def number(largest: float, smallest: float | None = None, hint: str = "") -> Check:
-    """A finite number, not below `smallest`; `largest` is what its type can hold."""
+    """Return a check that a cell is a finite number between `smallest` and `largest`."""
 
     def check(cell: str, _row: int) -> str | None:
         if not cell:
@@ -94,13 +127,3 @@ def number(largest: float, smallest: float | None = None, hint: str = "") -> Che
         return f"{quoted(cell)} is negative" if smallest is not None and value < smallest else None
 
     return check
-
-
-def unpadded(cell: str, _row: int) -> str | None:
-    """Any word without spaces around it, which nobody sees."""
-    return None if cell == cell.strip() else f"{quoted(cell)} has spaces around it; remove them"
-
-
-def quoted(cell: str) -> str:
-    """The cell as shown in a message."""
-    return repr(cell if len(cell) <= 40 else f"{cell[:37]}…")

@@ -1,11 +1,13 @@
-"""`Graph`: one node-classification problem as data, frozen and validated."""
+"""`Graph`: the data of one node-classification problem, immutable and validated."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from os import PathLike
+from os.path import isdir
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +15,8 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from lignn.errors import GraphError
-from lignn.graph import validate
+from lignn.errors import GraphError, TableError
+from lignn.graph import names, validate
 from lignn.graph.split import Split
 from lignn.graph.validate import Features
 
@@ -27,19 +29,19 @@ if TYPE_CHECKING:
 class Graph:
     """A graph with features, edge weights and partly known labels.
 
-    Edges stay as they are given: directed, information flows source → target (PyG's convention). `to_undirected`,
-    `without_self_loops` and `coalesced` give changed graphs that share all unchanged tensors.
+    Edges are kept as given. They are directed: information flows from source to target (PyG's convention).
+    `to_undirected`, `without_self_loops` and `coalesced` return changed graphs that share all unchanged tensors.
 
     Args:
-        edge_index: 2×E integers, sources above targets.
-        x: features, one row a node: dense, SciPy sparse or torch sparse; kept dense or as CSR.
+        edge_index: integers of shape 2×E, sources in the first row and targets in the second.
+        x: features, one row per node: dense, SciPy sparse or torch sparse; stored dense or as CSR.
         y: class numbers (n), -1 = unlabelled; or 0/1 rows (n×c) for multi-label tasks, a row of -1 = unlabelled.
-        edge_weight: one finite, non-negative weight an edge.
-        num_nodes: n; needed only if nothing else tells it.
+        edge_weight: one finite, non-negative weight per edge.
+        num_nodes: number of nodes, n; needed only if no other argument determines it.
         node_ids: unique names of the nodes.
         class_names: names of the classes.
         splits: public splits.
-        name: what to call the graph in reports.
+        name: name of the graph in reports.
         feature_names: names of the columns of `x`.
     """
 
@@ -71,17 +73,21 @@ class Graph:
         x = None if x is None else validate.features(x)
         n = _count_nodes(edge_index, x, y, num_nodes, node_ids)
         validate.edges_in_range(edge_index, n)
+        if y is not None:
+            y, class_names = validate.labels(y, n, class_names)
         values = {
             "edge_index": edge_index,
             "x": x,
-            "y": None if y is None else validate.labels(y, n, class_names),
+            "y": y,
             "edge_weight": None if edge_weight is None else validate.edge_weights(edge_weight, edge_index.shape[1]),
             "num_nodes": n,
-            "node_ids": None if node_ids is None else validate.node_ids(node_ids, n),
-            "class_names": None if class_names is None else validate.class_names(class_names),
+            "node_ids": None if node_ids is None else names.node_ids(node_ids, n),
+            "class_names": None if class_names is None else names.class_names(class_names),
             "splits": tuple(splits),
             "name": name,
-            "feature_names": None if feature_names is None else validate.feature_names(feature_names, x),
+            "feature_names": feature_names
+            if feature_names is None
+            else names.feature_names(feature_names, 0 if x is None else x.shape[1]),
         }
         for field, value in values.items():
             object.__setattr__(self, field, value)
@@ -90,7 +96,7 @@ class Graph:
                 raise GraphError(f"splits: split {number} is over {split.num_nodes} nodes, the graph has {n}")
 
     def replace(self, **changes: Any) -> Graph:
-        """This graph with some parts changed, validated again; as many other features keep their names."""
+        """Return this graph with some parts changed and validated; new features of the same width keep their names."""
         parts = {field.name: getattr(self, field.name) for field in fields(self)} | changes
         if "feature_names" not in changes and getattr(parts["x"], "shape", ())[1:] != (self.num_features,):
             parts["feature_names"] = None
@@ -103,12 +109,12 @@ class Graph:
 
     @property
     def num_features(self) -> int:
-        """Width of the features, 0 without features."""
+        """Number of features, 0 without features."""
         return 0 if self.x is None else self.x.shape[1]
 
     @cached_property
     def num_classes(self) -> int:
-        """Number of classes: of the class names, else the largest label plus one; 0 without labels."""
+        """Number of class names if there are any, else the largest label plus one; 0 without labels."""
         if self.class_names is not None:
             return len(self.class_names)
         if self.y is None:
@@ -122,14 +128,14 @@ class Graph:
 
     @cached_property
     def labelled(self) -> Tensor:
-        """Mask of the nodes whose label is given."""
+        """Mask of the nodes that have a label."""
         if self.y is None:
             return torch.zeros(self.num_nodes, dtype=torch.bool)
         return (self.y[:, 0] if self.is_multilabel else self.y) >= 0
 
     @cached_property
     def is_undirected(self) -> bool:
-        """Whether every edge is there in both directions, as often and as heavy."""
+        """Whether every edge has a reverse edge, equally often and with the same weights."""
         source, target = self.edge_index.numpy()
         weight = np.ones(self.num_edges) if self.edge_weight is None else self.edge_weight.numpy()
         forth, back = np.lexsort((weight, target, source)), np.lexsort((weight, source, target))
@@ -137,11 +143,11 @@ class Graph:
         return all(np.array_equal(ours[forth], reversed_[back]) for ours, reversed_ in pairs)
 
     def to_undirected(self, coalesce: bool = True) -> Graph:
-        """Both directions of every edge.
+        """Return the graph with both directions of every edge.
 
-        With `coalesce` each pair of nodes is joined once, by the larger of the two directions' weights (repeats summed
-        first; a pair whose weights are all zero is not joined). Without, the reversed edges are appended and repeats
-        kept (a self-loop is not its own reverse).
+        With `coalesce`, each pair of nodes is joined once in each direction. The weights of repeated edges are summed
+        first, then the larger of the two directions is taken; a pair whose weights are all zero is not joined. Without
+        `coalesce`, the reversed edges are appended, except those of self-loops, and repeated edges are kept.
         """
         if coalesce:
             matrix = self.coalesced().to_scipy()
@@ -154,15 +160,15 @@ class Graph:
         )
 
     def without_self_loops(self) -> Graph:
-        """Edges that join a node to itself removed."""
+        """Return the graph without edges that join a node to itself."""
         return self._with_edges_where(self.edge_index[0] != self.edge_index[1])
 
     def coalesced(self) -> Graph:
-        """Repeated edges merged (weights summed), sorted by source, then target."""
+        """Return the graph with repeated edges merged (weights summed), sorted by source, then target."""
         return self._with_edges_of(self.to_scipy().tocoo())
 
     def without_edges_at(self, nodes: Tensor) -> Graph:
-        """The graph that inductive training sees: edges that touch `nodes` (a mask) removed, the nodes kept."""
+        """Return the graph without the edges at `nodes` (a mask), as inductive training sees it; the nodes are kept."""
         return self._with_edges_where(~validate.mask(nodes, self.num_nodes)[self.edge_index].any(0))
 
     def _with_edges_where(self, keep: Tensor) -> Graph:
@@ -175,62 +181,110 @@ class Graph:
 
     @classmethod
     def from_pyg(cls, data: Data, **parts: Any) -> Graph:
-        """A graph from a PyG `Data` (its 1-D or n×runs masks become splits); `parts` overrides."""
+        """Return a graph from a PyG `Data`; its masks (n or n×runs) become splits.
+
+        Args:
+            data: the PyG graph.
+            parts: arguments of `Graph` that replace those taken from `data`.
+        """
         from lignn.graph import convert
 
         return convert.from_pyg(data, **parts)
 
     def to_pyg(self) -> Data:
-        """This graph as a PyG `Data`; the first split gives the masks."""
+        """Return this graph as a PyG `Data`, with the first split as masks."""
         from lignn.graph import convert
 
         return convert.to_pyg(self)
 
     @classmethod
-    def from_networkx(cls, graph: nx.Graph, label: str = "label", weight: str = "weight", x: str = "x") -> Graph:
-        """A graph from NetworkX; the arguments name the node and edge attributes. Undirected edges go both ways."""
+    def from_networkx(
+        cls,
+        graph: nx.Graph,
+        label: str = "label",
+        weight: str = "weight",
+        x: str = "x",
+        missing: Collection[str] | None = None,
+    ) -> Graph:
+        """Return a graph from NetworkX; an undirected edge becomes two directed ones.
+
+        Args:
+            graph: the NetworkX graph.
+            label: node attribute with the label.
+            weight: edge attribute with the weight.
+            x: node attribute with the features.
+            missing: texts of labels that mean unknown, see `read`.
+        """
         from lignn.graph import convert
 
-        return convert.from_networkx(graph, label, weight, x)
+        return convert.from_networkx(graph, label, weight, x, missing)
 
     def to_networkx(self) -> nx.MultiDiGraph:
-        """This graph as a NetworkX multigraph with node names, `label`, `x` and `weight` attributes."""
+        """Return this graph as a NetworkX multigraph, with the attributes `label`, `x` and `weight`."""
         from lignn.graph import convert
 
         return convert.to_networkx(self)
 
     @classmethod
     def from_scipy(cls, matrix: sp.sparray, **parts: Any) -> Graph:
-        """A graph from a SciPy matrix whose entry (i, j) is the weight of the edge i → j."""
+        """Return a graph from a SciPy matrix whose entry (i, j) is the weight of the edge i → j."""
         from lignn.graph import convert
 
         return convert.from_scipy(matrix, **parts)
 
     def to_scipy(self) -> sp.csr_array:
-        """The matrix whose entry (i, j) is the summed weight of the edges i → j."""
+        """Return the matrix whose entry (i, j) is the summed weight of the edges i → j."""
         from lignn.graph import convert
 
         return convert.to_scipy(self)
 
     @classmethod
     def knn(cls, x: Any, k: int, **parts: Any) -> Graph:
-        """A graph that joins each row of `x` to its `k` nearest others in Euclidean distance (row → neighbour)."""
+        """Return a graph with an edge from each row of `x` to its `k` nearest other rows, in Euclidean distance."""
         from lignn.graph import neighbours
 
         return neighbours.knn(x, k, **parts)
 
     @classmethod
-    def read(cls, path: str | PathLike[str]) -> Graph:
-        """A graph from a folder of tables (`nodes.csv`, `edges.csv`, …) or an `.npz` file."""
-        from lignn.graph import files
+    def read(cls, path: str | PathLike[str], missing: Collection[str] | None = None) -> Graph:
+        """Read a graph from a folder of tables (`nodes.csv`, `edges.csv`, …) or from an `.npz` file.
 
-        return files.read(path)
+        Args:
+            path: the folder or file.
+            missing: labels in the tables that mean unknown, besides an empty one. By default these are -1 and the usual
+                marks, such as NA, NaN, NULL and ?; a note tells if there are any. Classes that are named in graph.json
+                are never unknown.
+        """
+        path = Path(path)
+        if isdir(path):
+            from lignn.graph import table_reader  # imports pyarrow, which is slow and not needed for .npz files
+
+            return table_reader.read(path, missing)
+        if path.suffix == ".npz":
+            if missing is not None:
+                raise TableError(f"{path}: missing is for tables; in an .npz file, the label -1 means unknown")
+            from lignn.graph import archive
+
+            return archive.read(path)
+        try:
+            path.stat()
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise TableError(f"{path}: there is no such folder or file") from error
+        except OSError as error:
+            raise TableError(f"{path}: cannot be read: {error.strerror}") from error
+        raise TableError(f"{path}: not a graph; give a folder with nodes.csv and edges.csv, or an .npz file")
 
     def write(self, path: str | PathLike[str]) -> None:
-        """Write this graph as a folder of tables, or as one file if `path` ends in `.npz`."""
-        from lignn.graph import files
+        """Write this graph to one file if `path` ends in `.npz`, else to a folder of tables."""
+        path = Path(path)
+        if path.suffix == ".npz":
+            from lignn.graph import archive
 
-        files.write(self, path)
+            archive.write(self, path)
+        else:
+            from lignn.graph import table_writer
+
+            table_writer.write(self, path)
 
     def __repr__(self) -> str:
         parts = [f"{self.num_nodes} nodes", f"{self.num_edges} edges"]
@@ -241,13 +295,15 @@ class Graph:
 
 
 def _count_nodes(edge_index: Tensor, x: Features | None, y: Any, num_nodes: int | None, ids: Any) -> int:
-    """The number of nodes as told by the parts, which must agree; the largest edge end if nothing else tells."""
+    """Return the number of nodes in the parts, which must agree; without any, the largest node in an edge + 1."""
     counts = {"x": x if x is None else x.shape[0], "num_nodes": num_nodes}
     counts |= {"node_ids": ids if ids is None else len(ids), "y": y if y is None else len(y)}
-    told = {part: count for part, count in counts.items() if count is not None}
-    if len(set(told.values())) > 1:
-        raise GraphError("the parts disagree on the number of nodes: " + ", ".join(f"{k} {v}" for k, v in told.items()))
-    n = next(iter(told.values())) if told else (int(edge_index.max()) + 1 if edge_index.numel() else 0)
+    known = {part: count for part, count in counts.items() if count is not None}
+    if len(set(known.values())) > 1:
+        raise GraphError(
+            "the parts disagree on the number of nodes: " + ", ".join(f"{k} {v}" for k, v in known.items())
+        )
+    n = next(iter(known.values())) if known else (int(edge_index.max()) + 1 if edge_index.numel() else 0)
     if n < 1:
         raise GraphError("the graph is empty: it has no nodes; give num_nodes for a graph without edges and features")
     return n

@@ -1,67 +1,66 @@
-"""New labels for nodes of a graph as a table; an empty label takes a known one away.
+"""Tables of new labels for nodes of a graph; an empty label removes a known one.
 
-Columns `id` and `label`; for graphs with several labels a node `id` and `labels`, joined by `|`, a lone `|` = none.
+The columns are `id` and `label`. For multi-label graphs they are `id` and `labels`: labels joined by `|`, where a lone
+`|` means none of the classes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from os.path import isdir
 from pathlib import Path
 
 from lignn.errors import TableError, did_you_mean
 from lignn.graph import faults, headers
 from lignn.graph.graph import Graph
-from lignn.graph.rows import TEXT, BadRowsError, CsvTable, ParquetTable, Table
+from lignn.graph.names import normalised
+from lignn.graph.table_file import TEXT, BadRowsError, Table, open_table
 
 Label = int | list[int] | None
-"""A class number, for several labels a node a list of them; None: unlabelled."""
+"""A class number, or a list of class numbers for multi-label graphs; None: unlabelled."""
 
 
 def read(path: Path, graph: Graph, classes: Sequence[str]) -> dict[int, Label]:
-    """Labels by node number; `classes` are all names that a label may have."""
+    """Return the labels in the file `path`, by node number; `classes` are the names that a label may have."""
     column = "labels" if graph.is_multilabel else "label"
     table = _open(path, ("id", column))
     ids = [str(i) for i in range(graph.num_nodes)] if graph.node_ids is None else graph.node_ids.tolist()
-    node = {name: number for number, name in enumerate(ids)}
-    number = {name: c for c, name in enumerate(classes)}
-    found: dict[int, Label] = {}
+    node_number = {name: number for number, name in enumerate(ids)}
+    class_number = {name: number for number, name in enumerate(classes)}
+    labels: dict[int, Label] = {}
     rows = 0
     try:
         for block in table.blocks(dict.fromkeys(table.columns, TEXT)):
             rows += len(block)
             for name, cell in zip(block["id"].to_pylist(), block[column].to_pylist(), strict=True):
-                words = cell.split("|") if graph.is_multilabel else [cell]
-                if name not in node or not {word for word in words if word}.issubset(number):
+                name = name if name in node_number else normalised(name)
+                words = [
+                    word if word in class_number else normalised(word)
+                    for word in (cell.split("|") if graph.is_multilabel else [cell])
+                ]
+                if name not in node_number or not {word for word in words if word}.issubset(class_number):
                     raise BadRowsError("a node or a label is unknown")
-                label = [number[word] for word in words if word]
-                found[node[name]] = None if not cell else label if graph.is_multilabel else label[0]
-        if len(found) < rows:
-            raise BadRowsError("an id is there twice")
+                label = [class_number[word] for word in words if word]
+                labels[node_number[name]] = None if words == [""] else label if graph.is_multilabel else label[0]
+        if len(labels) < rows:
+            raise BadRowsError("two rows have the same id")
     except BadRowsError as problem:
-        checks = {"id": _known_once(set(ids), table.unit), column: _among(classes, graph.is_multilabel)}
+        checks = {"id": _known_once(set(ids), table.unit), column: _known(classes, graph.is_multilabel)}
         faults.report(table, checks, str(problem))
-    if not found:
+    if not labels:
         raise TableError(f"{path}: has a header but no labels")
-    return found
+    return labels
 
 
 def _open(path: Path, columns: tuple[str, ...]) -> Table:
     if path.suffix not in (".csv", ".parquet"):
         raise TableError(f"{path}: labels are read from a .csv or a .parquet file")
-    if isdir(path):
-        raise TableError(f"{path}: is a folder, a file is wanted")
-    table: Table = CsvTable(path) if path.suffix == ".csv" else ParquetTable(path)
-    for name in columns:
-        if name not in table.columns:
-            there = ", ".join(map(faults.quoted, table.columns[:10]))
-            hint = headers.renaming([name], [there for there in table.columns if there not in columns])
-            raise TableError(f"{path}: the column {name!r} is missing, the header has {there}{hint}")
+    table = open_table(path)
+    headers.require(table, columns)
     for name in table.columns:
         if name not in columns:
             raise TableError(f"{path}: unknown column {name!r}; {did_you_mean(name, columns)}")
     if len(table.columns) > len(columns):
-        raise TableError(f"{path}: a column is there twice; remove one")
+        raise TableError(f"{path}: two columns have the same name; remove one")
     return table
 
 
@@ -70,12 +69,7 @@ def _known_once(ids: set[str], unit: str) -> faults.Check:
     return lambda cell, row: once(cell, row) or known(cell, row)
 
 
-def _among(classes: Sequence[str], several: bool) -> faults.Check:
+def _known(classes: Sequence[str], several: bool) -> faults.Check:
     shown = ", ".join(classes[:10]) + (", …" if len(classes) > 10 else "")
     known = faults.among({*classes, ""}, f"one of the classes {shown} (or empty)")
-
-    def check(cell: str, row: int) -> str | None:
-        words = cell.split("|") if several else [cell]
-        return next((fault for word in words if (fault := known(word, row))), None)
-
-    return check
+    return faults.several(known) if several else known

@@ -1,4 +1,4 @@
-"""What a graph looks like: label transitions, homophily, degrees, components."""
+"""Measures of a graph: label transitions, homophily, degrees, components."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from lignn.graph.graph import Graph
 
 
 def label_transitions(graph: Graph) -> Tensor:
-    """`P(label j | label i, edge)`: the share of edges out of class i that end in class j (the paper's Figure 1), c×c.
+    """Return `P(label j | label i, edge)`, c×c: the share of edges out of class i that end in class j (Figure 1).
 
-    Edges count as stored; those with an unlabelled end do not. A class without edges has a row of zeros.
+    Edges count as stored; those with an unlabelled end do not count. A class without edges has a row of zeros.
     """
     counts = _transition_counts(graph)
     return counts / counts.sum(1, keepdim=True).clamp(min=1)
 
 
 def edge_homophily(graph: Graph) -> float:
-    """Share of the edges between labelled nodes that join equal labels (the paper's *intra-class edges*)."""
+    """Return the share of edges between labelled nodes that join equal labels (the paper's *intra-class edges*)."""
     counts = _transition_counts(graph)
     return (counts.trace() / counts.sum()).item()
 
 
 def node_homophily(graph: Graph) -> float:
-    """Mean, over nodes with labelled incoming neighbours, of the share of these that have the node's own label."""
+    """Return the share of a node's labelled incoming neighbours that have its label, averaged over the nodes."""
     y, (source, target) = _labels_and_edges(graph)
     same = torch.zeros(graph.num_nodes, dtype=torch.float64).index_add_(0, target, (y[source] == y[target]).double())
     degree = torch.bincount(target, minlength=graph.num_nodes)
@@ -36,14 +36,14 @@ def node_homophily(graph: Graph) -> float:
 
 
 def adjusted_homophily(graph: Graph) -> float:
-    """Edge homophily corrected for chance: `(h - Σ p_k²) / (1 - Σ p_k²)`, p_k the share of edge ends in class k.
+    """Return edge homophily corrected for chance, `(h - Σ p_k²) / (1 - Σ p_k²)`, p_k the share of edge ends in class k.
 
     Platonov et al., "Characterizing graph datasets for node classification", 2023.
     """
     counts = _transition_counts(graph)
     chance = ((counts.sum(0) + counts.sum(1)) / (2 * counts.sum())).square().sum().item()
     if chance == 1:
-        raise GraphError(f"{graph.name}: adjusted homophily is not defined where all edges join one class")
+        raise GraphError(f"{graph.name}: adjusted homophily is not defined if all edges join nodes of one class")
     return (edge_homophily(graph) - chance) / (1 - chance)
 
 
@@ -55,11 +55,11 @@ class Degrees:
     median: float
     maximum: int
     isolated: int
-    """Nodes without any edge but self-loops, incoming or outgoing."""
+    """Number of nodes without incoming or outgoing edges, self-loops aside."""
 
 
 def degrees(graph: Graph) -> Degrees:
-    """Degree statistics of the edges as stored."""
+    """Return the degree statistics of the edges as stored."""
     source, target = graph.edge_index
     incoming = torch.bincount(target, minlength=graph.num_nodes)
     proper = source != target
@@ -74,12 +74,12 @@ def degrees(graph: Graph) -> Degrees:
 
 
 def components(graph: Graph) -> Tensor:
-    """The number of each node's weakly connected component."""
+    """Return the number of each node's weakly connected component."""
     return torch.from_numpy(connected_components(graph.to_scipy(), directed=True, connection="weak")[1]).long()
 
 
 def unlabelled_components(graph: Graph, known: Tensor | None = None) -> float:
-    """Share of the weakly connected components without a known label (by default: without any label)."""
+    """Return the share of weakly connected components without a node in `known` (by default: without a label)."""
     component = components(graph)
     known = graph.labelled if known is None else known
     count = int(component.max()) + 1
@@ -87,9 +87,9 @@ def unlabelled_components(graph: Graph, known: Tensor | None = None) -> float:
 
 
 def _labels_and_edges(graph: Graph) -> tuple[Tensor, Tensor]:
-    """Class numbers, and the edges whose two ends are labelled."""
+    """Return the class numbers, and the edges between labelled nodes."""
     if graph.y is None or graph.is_multilabel:
-        raise GraphError(f"{graph.name}: this measure is defined for graphs with one label a node")
+        raise GraphError(f"{graph.name}: this measure is defined for graphs with one label per node")
     edges = graph.edge_index[:, graph.labelled[graph.edge_index].all(0)]
     if edges.shape[1] == 0:
         raise GraphError(f"{graph.name}: no edge joins two labelled nodes")

@@ -1,4 +1,4 @@
-"""Nearest-neighbour graphs from features alone."""
+"""Nearest-neighbour graphs from features."""
 
 from __future__ import annotations
 
@@ -13,15 +13,20 @@ from lignn.graph import validate
 from lignn.graph.graph import Graph
 
 _BLOCK = 2**24
-"""Distances held at a time: 64 MiB in float32."""
+"""Number of distances in memory at a time: 64 MiB in float32."""
 
 
 def knn(x: Any, k: int, **parts: Any) -> Graph:
-    """A directed edge from each row of `x` to its `k` nearest other rows, in Euclidean distance.
+    """Return a graph with a directed edge from each row of `x` to its `k` nearest other rows, in Euclidean distance.
 
-    Exact, in blocks of rows, so that no n×n matrix exists. Distances are summed coordinate differences, not expanded
-    products: ties (as in integer features) are real ties. Which of several equally near rows are chosen is what
-        `torch.topk` gives.
+    The search is exact. It works on blocks of rows, so that no n×n matrix is needed. Distances are computed from
+    coordinate differences, not from expanded products, so that equal distances (common with integer features) are
+    exactly equal. Among equally near rows, those that `torch.topk` selects are taken.
+
+    Args:
+        x: features, one row per node, dense or sparse.
+        k: number of neighbours of each node.
+        parts: other arguments of `Graph`.
     """
     features = validate.features(x)
     dense = torch.from_numpy(features.toarray()) if isinstance(features, sp.csr_array) else features
@@ -34,7 +39,7 @@ def knn(x: Any, k: int, **parts: Any) -> Graph:
 
 
 def _nearest(x: Tensor, rows: Tensor, k: int) -> Tensor:
-    """The k nearest rows of each of `rows`, itself left out wherever it stands among the ties."""
+    """Return the k nearest rows to each of `rows`, excluding the row itself, which need not come first among ties."""
     distance = torch.cdist(x[rows], x, compute_mode="donot_use_mm_for_euclid_dist")
     near = distance.topk(k + 1, largest=False).indices
     itself = near == rows[:, None]

@@ -1,4 +1,4 @@
-"""A division of nodes into training, validation and test sets."""
+"""`Split`: a division of nodes into training, validation and test sets."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ PARTS = ("train", "val", "test")
 class Split:
     """Three pairwise disjoint sets of nodes, each a boolean mask of length n.
 
-    Labels of `train` are known to the method, those of `val` choose the epoch, those of `test` are for the final score
-    only.
+    The labels of `train` are known to the method, those of `val` choose the epoch, and those of `test` only give the
+    final score.
     """
 
     train: Tensor
@@ -45,7 +45,7 @@ class Split:
 
     @classmethod
     def from_indices(cls, num_nodes: int, train: Iterable[int], val: Iterable[int], test: Iterable[int]) -> Split:
-        """A split from node indices."""
+        """Return the split with the given node indices."""
         masks = []
         for part, nodes in zip(PARTS, (train, val, test), strict=True):
             index = torch.as_tensor(nodes if isinstance(nodes, Tensor) else list(nodes), dtype=torch.int64)
@@ -59,12 +59,12 @@ class Split:
 
     @property
     def num_nodes(self) -> int:
-        """Length of the masks."""
+        """Number of nodes, the length of the masks."""
         return len(self.train)
 
     @property
     def held_out(self) -> Tensor:
-        """Validation and test nodes: the ones an inductive method does not see in training."""
+        """Mask of the validation and test nodes, which an inductive method does not see in training."""
         return self.val | self.test
 
     def __repr__(self) -> str:

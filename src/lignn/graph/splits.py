@@ -1,4 +1,4 @@
-"""Random splits with explicit seeds."""
+"""Random splits, each determined by its seed."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ PAPER_SEED = 42
 def per_class(
     graph: Graph, train: int = 10, val: int = 500, test: int = 1000, seed: int = 0, runs: int = 10
 ) -> list[Split]:
-    """`runs` splits with `train` nodes of each class, then `val` and `test` of the other labelled nodes.
+    """Draw `runs` splits with `train` nodes of each class, and `val` and `test` of the remaining labelled nodes.
 
-    One stream of randomness over all runs. With `PAPER_SEED` and the default sizes these are the splits behind the
-    paper's accuracy table.
+    All runs share one random generator. With `PAPER_SEED` and the default sizes these are the splits of the paper's
+    accuracy table.
     """
     y = _class_numbers(graph)
     generator = torch.Generator().manual_seed(seed)
     classes = [(y == c).nonzero().flatten() for c in range(graph.num_classes)]
     for c, nodes in enumerate(classes):
         if len(nodes) < train:
-            raise SplitError(f"class {_name(graph, c)} has {len(nodes)} labelled nodes, training wants {train}")
+            raise SplitError(f"class {_name(graph, c)} has {len(nodes)} labelled nodes, training needs {train}")
     left = int(graph.labelled.sum()) - train * len(classes)
     if left < val + test:
-        raise SplitError(f"{left} labelled nodes are left after training, {val} + {test} are wanted; lower val or test")
+        raise SplitError(f"{left} labelled nodes are left after training, {val} + {test} are needed; lower val or test")
 
     def draw(nodes: Tensor, size: int) -> Tensor:
         return nodes[torch.randperm(len(nodes), generator=generator)[:size]]
@@ -48,10 +48,10 @@ def per_class(
 
 
 def stratified(graph: Graph, fractions: Sequence[float] = (0.6, 0.2, 0.2), seed: int = 0) -> Split:
-    """One split of the labelled nodes in the given shares, kept within every class.
+    """Draw one split of the labelled nodes with the given shares within every class.
 
-    Each class is shuffled and cut at the rounded cumulative shares; shares that sum to less than one leave nodes out.
-    Multi-label nodes are treated as one class.
+    Each class is shuffled and cut at the rounded cumulative shares. Shares that sum to less than one leave nodes out.
+    The nodes of a multi-label graph are treated as one class.
     """
     if len(fractions) != len(PARTS) or min(fractions) < 0 or sum(fractions) > 1 + 1e-9:
         raise SplitError(f"three non-negative shares that sum to at most 1 are needed, got {tuple(fractions)}")
@@ -73,7 +73,7 @@ def _class_numbers(graph: Graph) -> Tensor:
     if graph.y is None:
         raise SplitError(f"{graph.name} has no labels to split")
     if graph.is_multilabel:
-        raise SplitError("a split per class needs one label a node; use splits.stratified for multi-label graphs")
+        raise SplitError("a split per class needs one label per node; use splits.stratified for multi-label graphs")
     return graph.y
 
 

@@ -1,4 +1,4 @@
-"""Writing graphs as a folder of tables, in the form that `tables` reads."""
+"""Writing of graphs as folders of tables, in the format that `table_reader` reads."""
 
 from __future__ import annotations
 
@@ -13,49 +13,51 @@ import torch
 
 from lignn.atomic import whole_folder
 from lignn.errors import TableError
-from lignn.graph import notes
+from lignn.graph import metadata
 from lignn.graph.graph import Graph
-from lignn.graph.rows import TEXT
+from lignn.graph.headers import is_feature
+from lignn.graph.metadata import Metadata
 from lignn.graph.split import PARTS, Split
-from lignn.graph.tables import is_feature
+from lignn.graph.table_file import TEXT
 
-_WIDEST = 64
-"""Dense features without names become columns of nodes.csv up to this width, wider ones a file of their own."""
+_MAX_COLUMNS = 64
+"""Largest number of unnamed dense features that become columns of nodes.csv; more are written to features.npy."""
 
 
 def write(graph: Graph, folder: Path) -> None:
-    """Write `graph` to `folder`, whole or not at all; only a graph that lignn wrote there before is replaced."""
+    """Write `graph` to `folder`, completely or not at all; only a folder that lignn wrote before is replaced."""
     ids = pa.array(range(graph.num_nodes)) if graph.node_ids is None else pa.array(graph.node_ids.tolist(), TEXT)
     if graph.node_ids is not None and pc.any(pc.equal(ids, "")).as_py():
-        raise TableError("node_ids: an empty id cannot be kept in a table; rename it, or write an .npz file")
+        raise TableError("node_ids: an empty id cannot be stored in a table; rename it, or write an .npz file")
     files = ("nodes.csv", "edges.csv", "features.npy", "features.npz")
-    nodes = {"id": ids} | _labels(graph) | {_split_name(i): _words(split) for i, split in enumerate(graph.splits)}
-    columns = _features(graph)
-    nodes |= columns
+    nodes = {"id": ids} | _labels(graph) | {_split_name(i): _part_names(split) for i, split in enumerate(graph.splits)}
+    features = _features(graph)
+    nodes |= features
     source, target = (ids.take(pa.array(end)) for end in graph.edge_index.numpy())
     edges = {"source": source, "target": target}
     if graph.edge_weight is not None:
         edges["weight"] = graph.edge_weight.numpy()
-    with whole_folder(folder, marker=notes.FILE, ours=files) as temporary:
-        pa.csv.write_csv(pa.table(nodes), temporary / files[0])
-        pa.csv.write_csv(pa.table(edges), temporary / files[1])
+    with whole_folder(folder, marker=metadata.FILE, ours=files) as temporary:
+        for name, columns in (("nodes.csv", nodes), ("edges.csv", edges)):
+            with (temporary / name).open("wb") as file:
+                pa.csv.write_csv(pa.table(columns), file)
         if isinstance(graph.x, sp.csr_array):
             sp.save_npz(temporary / "features.npz", graph.x)
-        elif graph.x is not None and not columns:
+        elif graph.x is not None and not features:
             np.save(temporary / "features.npy", graph.x.numpy())
-        notes.Notes.of(graph).write(temporary)
+        Metadata.of(graph).write(temporary)
 
 
 def _features(graph: Graph) -> dict[str, np.ndarray]:
-    """The features as columns; none if they have a file of their own."""
+    """Return the features as columns; none if they are written to a separate file."""
     if not isinstance(graph.x, torch.Tensor) or graph.x.dtype != torch.float32:
         if graph.feature_names:
-            raise TableError("feature_names: a table keeps them for dense float32 features alone; write an .npz file")
+            raise TableError("feature_names: a table stores them for dense float32 features only; write an .npz file")
         return {}
     for name in graph.feature_names or ():
         if not is_feature(name) or name != name.strip() or not name.isprintable():
             raise TableError(f"feature_names: {name!r} cannot name a column; rename it, or write an .npz file")
-    wide = graph.num_features > _WIDEST
+    wide = graph.num_features > _MAX_COLUMNS
     names = graph.feature_names or [f"x{i}" for i in range(0 if wide else graph.num_features)]
     return dict(zip(names, graph.x.numpy().T, strict=False))
 
@@ -64,16 +66,16 @@ def _split_name(number: int) -> str:
     return "split" if number == 0 else f"split{number + 1}"
 
 
-def _words(split: Split) -> np.ndarray:
-    """The name of each node's part."""
+def _part_names(split: Split) -> np.ndarray:
+    """Return the name of the part that each node is in."""
     return np.select([getattr(split, part).numpy() for part in PARTS], PARTS, "")
 
 
 def _labels(graph: Graph) -> dict[str, pa.Array]:
-    """The column of labels, if there are any."""
+    """Return the column of labels, if the graph has labels."""
     if graph.y is None:
         return {}
-    names = notes.Notes.of(graph).classes or ()
+    names = Metadata.of(graph).classes or ()
     if "" in names:
         raise TableError("class_names: an empty name means unlabelled in a table; rename it, or write an .npz file")
     y, classes = graph.y.numpy(), pa.array(names, TEXT)

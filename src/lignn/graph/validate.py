@@ -1,7 +1,8 @@
-"""What a graph accepts: each part is brought to one type and checked; errors name the offending row, edge or node."""
+"""Checks of the parts of a graph: each is converted to one type; errors name the row, edge or node that is wrong."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -10,16 +11,20 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from lignn.errors import GraphError
+from lignn.errors import DataWarning, GraphError
 
 Features: TypeAlias = Tensor | sp.csr_array
 
 LARGEST_WEIGHT = 1e18
-"""Of an edge: the sum over as many edges as fit into a computer is still finite in single precision."""
+"""Largest weight of an edge; a sum over as many edges as fit into memory is still finite in single precision."""
+
+
+_LARGE_CLASS = 1000
+"""Class numbers from here on that exceed the number of nodes are names or marks rather than positions in a list."""
 
 
 def _tensor(value: Any, what: str) -> Tensor:
-    """`value` as a tensor; read-only and negatively strided NumPy arrays are copied, as torch cannot share them."""
+    """Return `value` as a tensor; NumPy arrays that torch cannot share (read-only, negative strides) are copied."""
     if isinstance(value, np.ndarray) and (not value.flags.writeable or any(stride < 0 for stride in value.strides)):
         value = value.copy()
     try:
@@ -29,7 +34,7 @@ def _tensor(value: Any, what: str) -> Tensor:
 
 
 def edges(edge_index: Any) -> Tensor:
-    """`edge_index` as a 2×E integer tensor."""
+    """Return `edge_index` as a 2×E integer tensor."""
     edge_index = _tensor(edge_index, "edge_index")
     if edge_index.numel() == 0:
         return torch.empty(2, 0, dtype=torch.int64)
@@ -41,23 +46,23 @@ def edges(edge_index: Any) -> Tensor:
 
 
 def edges_in_range(edge_index: Tensor, num_nodes: int) -> None:
-    """Every edge must join two nodes that exist."""
+    """Raise if an edge joins a node that does not exist."""
     outside = ((edge_index < 0) | (edge_index >= num_nodes)).any(0).nonzero().flatten()
     if len(outside):
         edge = int(outside[0])
         source, target = edge_index[:, edge].tolist()
         raise GraphError(
             f"edge_index: edge {edge} ({source} → {target}) is outside of the nodes 0 … {num_nodes - 1}"
-            + (f"; {len(outside)} edges are" if len(outside) > 1 else "")
+            + (f" ({len(outside)} such edges)" if len(outside) > 1 else "")
         )
 
 
 def edge_weights(edge_weight: Any, num_edges: int) -> Tensor:
-    """Edge weights as finite, non-negative floats."""
+    """Return the edge weights as finite, non-negative floats."""
     weight = _tensor(edge_weight, "edge_weight")
     weight = weight if weight.dtype in (torch.float32, torch.float64) else weight.float()
     if weight.shape != (num_edges,):
-        raise GraphError(f"edge_weight: one weight an edge is needed ({num_edges}), got shape {tuple(weight.shape)}")
+        raise GraphError(f"edge_weight: one weight per edge is needed ({num_edges}), got shape {tuple(weight.shape)}")
     too_large = f"is too large, the largest is {LARGEST_WEIGHT:.0e}"
     for wrong, what in (
         (~weight.isfinite(), "is not finite"),
@@ -71,7 +76,7 @@ def edge_weights(edge_weight: Any, num_edges: int) -> Tensor:
 
 
 def features(x: Any) -> Features:
-    """Features as a dense float tensor or a SciPy CSR array with sorted, unique entries."""
+    """Return the features as a dense float tensor, or as a SciPy CSR array with sorted, unique entries."""
     if isinstance(x, Tensor) and x.layout != torch.strided:
         coo = x.to_sparse_coo().coalesce()
         x = sp.coo_array((coo.values().numpy(), tuple(coo.indices().numpy())), shape=tuple(coo.shape))
@@ -79,7 +84,7 @@ def features(x: Any) -> Features:
         return _sparse_features(sp.csr_array(x))
     dense = _tensor(x, "x")
     if dense.ndim != 2:
-        raise GraphError(f"x: one row a node is needed (n×d), got shape {tuple(dense.shape)}")
+        raise GraphError(f"x: one row per node is needed (n×d), got shape {tuple(dense.shape)}")
     dense = dense if dense.dtype in (torch.float32, torch.float64) else dense.float()
     if not dense.isfinite().all():
         row, column = (~dense.isfinite()).nonzero()[0].tolist()
@@ -101,24 +106,51 @@ def _sparse_features(x: sp.csr_array) -> sp.csr_array:
     return x
 
 
-def labels(y: Any, num_nodes: int, class_names: Sequence[str] | None) -> Tensor:
-    """Labels as class numbers (n, -1 = unlabelled) or as 0/1 rows (n×c, a row of -1 = unlabelled)."""
+def labels(y: Any, num_nodes: int, class_names: Sequence[str] | None) -> tuple[Tensor, Sequence[str] | None]:
+    """Return the labels and the class names.
+
+    The labels are class numbers (n, -1 = unlabelled) or 0/1 rows (n×c, a row of -1 = unlabelled). Class numbers without
+    names that are far larger than the number of nodes are renumbered, and become the names of the classes that occur.
+    """
     y = _tensor(y, "y")
-    if y.is_floating_point() and not torch.equal(y, y.round()):
-        raise GraphError("y: class numbers (n) or 0/1 rows (n×c) are needed, got fractions")
     if len(y) != num_nodes:
-        raise GraphError(f"y: one label a node is needed ({num_nodes} nodes), got {len(y)}")
+        raise GraphError(f"y: one label per node is needed ({num_nodes} nodes), got {len(y)}")
+    if y.is_floating_point():
+        wrong = ((y != y.round()) | (y.abs() >= 2**53)).reshape(num_nodes, -1).any(1).nonzero()
+        if len(wrong):
+            node = int(wrong[0])
+            raise GraphError(
+                "y: class numbers (n) or 0/1 rows (n×c) are needed, -1 means unlabelled; "
+                f"node {node} has {y[node].tolist()}"
+            )
     if y.ndim == 1:
-        return _class_numbers(y.long(), class_names)
+        y = _class_numbers(y.long(), class_names)
+        return (
+            _renumbered(y) if class_names is None and int(y.max()) >= max(num_nodes, _LARGE_CLASS) else (y, class_names)
+        )
     if y.ndim == 2:
-        return _multi_hot(y, class_names)
+        return _multi_hot(y, class_names), class_names
     raise GraphError(f"y: class numbers (n) or 0/1 rows (n×c) are needed, got shape {tuple(y.shape)}")
+
+
+def _renumbered(y: Tensor) -> tuple[Tensor, list[str]]:
+    """Return the labels with the classes numbered in the order of their old numbers, which become their names."""
+    labelled = y >= 0
+    classes, numbers = y[labelled].unique(return_inverse=True)
+    if len(classes) < 2:
+        raise GraphError(_single_class(classes[0].item()))
+    message = f"y: the class numbers reach {classes[-1]}, but only {len(classes)} classes occur; they are renumbered"
+    advice = "and the numbers become their names; if one means unlabelled, write -1 for it"
+    warnings.warn(f"{message}, {advice}", DataWarning, stacklevel=2)
+    result = torch.full_like(y, -1)
+    result[labelled] = numbers
+    return result, [str(number) for number in classes.tolist()]
 
 
 def _class_numbers(y: Tensor, class_names: Sequence[str] | None) -> Tensor:
     if (y < -1).any():
         node = int((y < -1).nonzero()[0])
-        raise GraphError(f"y: node {node} has label {y[node].item()}; classes count from 0, -1 means unlabelled")
+        raise GraphError(f"y: node {node} has label {y[node].item()}; classes are numbered from 0, -1 means unlabelled")
     if not (y >= 0).any():
         raise GraphError(f"y: no labels at all, all {len(y)} entries are -1; give y=None for a graph without labels")
     top = int(y.max())
@@ -127,10 +159,12 @@ def _class_numbers(y: Tensor, class_names: Sequence[str] | None) -> Tensor:
         raise GraphError(f"y: node {node} has label {top}, but there are only {len(class_names)} class names")
     if (top + 1 if class_names is None else len(class_names)) < 2:
         name = 0 if class_names is None else repr(class_names[0])
-        raise GraphError(
-            f"labels (y): a single class, every labelled node has label {name}; there is nothing to tell apart"
-        )
+        raise GraphError(_single_class(name))
     return y
+
+
+def _single_class(name: object) -> str:
+    return f"labels (y): a single class, every labelled node has label {name}; at least two classes are needed"
 
 
 def _multi_hot(y: Tensor, class_names: Sequence[str] | None) -> Tensor:
@@ -148,48 +182,11 @@ def _multi_hot(y: Tensor, class_names: Sequence[str] | None) -> Tensor:
     return y.to(torch.int8)
 
 
-def class_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Names of the classes, all different."""
-    names = tuple(str(name) for name in names)
-    repeated = [name for number, name in enumerate(names) if name in names[:number]]
-    if repeated:
-        raise GraphError(f"class_names: two classes are named {repeated[0]!r}")
-    return names
-
-
-def feature_names(names: Sequence[str], x: Features | None) -> tuple[str, ...]:
-    """Names of the columns of `x`, all different."""
-    names = tuple(str(name) for name in names)
-    width = 0 if x is None else x.shape[1]
-    if len(names) != width:
-        raise GraphError(f"feature_names: one a feature is needed ({width}), got {len(names)}")
-    if len(set(names)) < width:
-        repeated = next(name for name in names if names.count(name) > 1)
-        raise GraphError(f"feature_names: two features are named {repeated!r}")
-    return names
-
-
 def mask(nodes: Any, num_nodes: int) -> Tensor:
-    """A boolean mask over the nodes."""
+    """Return `nodes` as a boolean mask over the nodes."""
     nodes = _tensor(nodes, "nodes")
     if nodes.dtype != torch.bool or nodes.shape != (num_nodes,):
         raise GraphError(
-            f"nodes: a boolean mask of {num_nodes} is needed, got {nodes.dtype} of shape {tuple(nodes.shape)}"
+            f"nodes: a boolean mask of length {num_nodes} is needed, got {nodes.dtype} of shape {tuple(nodes.shape)}"
         )
     return nodes
-
-
-def node_ids(ids: Any, num_nodes: int) -> np.ndarray:
-    """Node names as a compact NumPy string array without repeats."""
-    try:
-        ids = np.asarray(ids, dtype=np.dtypes.StringDType())
-    except (ValueError, TypeError) as error:
-        raise GraphError(f"node_ids: texts are needed ({error})") from error
-    if ids.shape != (num_nodes,):
-        raise GraphError(f"node_ids: one a node is needed ({num_nodes} nodes), got shape {ids.shape}")
-    order = np.argsort(ids, kind="stable")
-    repeated = np.flatnonzero(ids[order][1:] == ids[order][:-1])
-    if len(repeated):
-        first, second = order[repeated[0]], order[repeated[0] + 1]
-        raise GraphError(f"node_ids: {str(ids[first])!r} is the name of node {first} and of node {second}")
-    return ids

@@ -1,4 +1,4 @@
-"""One table of nodes or edges as a file: its columns, its rows in typed blocks, its cells with their places."""
+"""One table as a CSV or Parquet file: its columns, its rows in typed blocks, and its cells one by one."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import csv
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
+from io import TextIOWrapper
 from os.path import lexists
 from pathlib import Path
 from typing import Protocol
@@ -17,59 +18,60 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from lignn.errors import TableError
+from lignn.graph import headers
+from lignn.graph.files import open_file
 
 TEXT = pa.large_string()
 _BLOCK = 2**25
-"""Bytes of CSV parsed at a time: large, as every block of edges is looked up in a fresh index of all node ids."""
+"""Bytes of CSV parsed at a time. Large, since each block of edges builds an index of all node ids."""
 _ROWS = 2**20
 """Rows of Parquet read at a time."""
 
 
 class BadRowsError(Exception):
-    """Some row cannot be used; the table is then gone through again, cell by cell, to say which."""
+    """A row that cannot be used; `faults.report` then reads the table again to say which one."""
 
 
 class Table(Protocol):
-    """A file of rows."""
+    """A file of rows with named columns."""
 
     path: Path
     unit: str
-    """What the file counts its rows in."""
+    """What row numbers count: lines or rows."""
 
     @property
     def columns(self) -> list[str]:
         """Names of the columns, in order."""
 
     def blocks(self, types: Mapping[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
-        """All rows with the given types of columns, a bounded number at a time; `BadRowsError` if a cell is wrong."""
+        """Yield all rows in blocks, with columns of the given types; raise `BadRowsError` if a cell does not fit.
+
+        A block has its columns in the order of `columns`. Take them by position: PyArrow is slow in finding a name.
+        """
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Each row's number (in `unit`) and its cells as texts, however wrong."""
+        """Yield the number of each row (in `unit`) and its cells as texts, including cells that are wrong."""
 
 
 def find(folder: Path, stem: str) -> Table:
-    """The table `stem`.csv or `stem`.parquet in `folder`, its header checked."""
+    """Return the table `stem`.csv or `stem`.parquet in `folder`; raise if its header is invalid."""
     paths = [path for ending in ("csv", "parquet") if lexists(path := folder / f"{stem}.{ending}")]
     if not paths:
         raise TableError(f"{folder}: there is no {stem}.csv and no {stem}.parquet")
     if len(paths) > 1:
-        raise TableError(f"{folder}: both {paths[0].name} and {paths[1].name} are there; keep one of them")
-    path = paths[0]
-    if path.is_dir():
-        raise TableError(f"{path}: is a folder, a file is wanted")
-    table: Table = CsvTable(path) if path.suffix == ".csv" else ParquetTable(path)
-    for number, name in enumerate(table.columns, 1):
-        if not name:
-            raise TableError(f"{path}, column {number}: has no name in the header; name or remove it")
-        if name.endswith("\0"):
-            raise TableError(f"{path}, column {number}: its name ends in a NUL character; rename it")
-        if table.columns.index(name) < number - 1:
-            raise TableError(f"{path}, column {number}: a second column is named {name!r}; rename or remove one")
+        raise TableError(f"{folder}: both {paths[0].name} and {paths[1].name} exist; keep one of them")
+    table = open_table(paths[0])
+    headers.check(table)
     return table
 
 
+def open_table(path: Path) -> Table:
+    """Return the table in a `.csv` or `.parquet` file."""
+    return CsvTable(path) if path.suffix == ".csv" else ParquetTable(path)
+
+
 class CsvTable:
-    """Comma-separated UTF-8 text with a header; quotes, CRLF, a byte-order mark and blank lines are understood."""
+    """A file of comma-separated UTF-8 text with a header; quotes, CRLF, a byte-order mark and blank lines may occur."""
 
     unit = "line"
 
@@ -78,19 +80,23 @@ class CsvTable:
 
     @cached_property
     def columns(self) -> list[str]:
-        """Names in the header, without surrounding spaces."""
+        """Names of the columns, without surrounding spaces."""
         return self._header[0]
 
     @cached_property
     def _header(self) -> tuple[list[str], int]:
-        """The names in the header, and where in the file it ends."""
-        with _readable(self.path), self.path.open("rb") as file:
+        """The names in the header, and the position in the file where the header ends."""
+        with open_file(self.path) as file:
+            first = file.readline()
+            if 3 * first.count(0) >= len(first) > 0:
+                raise TableError(f"{self.path}, line 1: looks like UTF-16 text; save the file as UTF-8")
+            file.seek(0)
             reader = csv.reader(line.decode("utf-8-sig") for line in iter(file.readline, b""))
             try:
                 names = next((row for row in reader if row), None)
             except UnicodeDecodeError as error:
                 raise TableError(
-                    f"{self.path}, line {reader.line_num + 1}: is not UTF-8 text; save it as such"
+                    f"{self.path}, line {reader.line_num + 1}: is not UTF-8 text; save the file as UTF-8"
                 ) from error
             except csv.Error as error:
                 wrong = f"a name has over {csv.field_size_limit()} characters; shorten it, or close an open quote"
@@ -102,9 +108,9 @@ class CsvTable:
             return [name.strip() for name in names], file.tell()
 
     def blocks(self, types: Mapping[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
-        """All rows below the header; no text, such as NA or null, stands for a missing value."""
+        """Yield all rows below the header; texts such as NA or null are not treated as missing values."""
         start = self._header[1]
-        with _readable(self.path), self.path.open("rb") as file:
+        with open_file(self.path) as file:
             if file.seek(0, 2) == start:
                 return
             file.seek(start)
@@ -119,11 +125,11 @@ class CsvTable:
                 raise BadRowsError(str(error)) from error
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Cells by Python's own reader, which knows lines; bytes that are not UTF-8 become lone surrogates."""
+        """Yield the cells, read by Python's own reader, which counts lines; invalid UTF-8 becomes lone surrogates."""
         limit = csv.field_size_limit(2**31 - 1)
         try:
-            with self.path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-                reader = csv.reader(file)
+            with open_file(self.path) as file:
+                reader = csv.reader(TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline=""))
                 header, last = True, 0
                 for cells in reader:
                     if cells and not header:
@@ -134,7 +140,7 @@ class CsvTable:
 
 
 class ParquetTable:
-    """A Parquet file; texts, categories and whole numbers serve as ids and labels, a null is an empty cell."""
+    """A Parquet file; ids and labels are texts, categories or whole numbers, and a null is an empty cell."""
 
     unit = "row"
 
@@ -149,39 +155,42 @@ class ParquetTable:
 
     @contextmanager
     def _open(self) -> Iterator[pq.ParquetFile]:
-        with _readable(self.path):
+        """Open the file; errors of PyArrow while it is read mean that it is damaged."""
+        with open_file(self.path) as file:  # PyArrow opens no path with characters that the locale does not have
             try:
-                file = pq.ParquetFile(self.path)
-            except pa.ArrowException as error:
+                yield pq.ParquetFile(file)
+            except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
                 raise TableError(f"{self.path}: is not a whole Parquet file ({error}); write it again") from error
-            with file:
-                yield file
 
     def blocks(self, types: Mapping[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
-        """All rows; an empty number becomes NaN."""
+        """Yield all rows; a missing number becomes NaN."""
         with self._open() as file:
-            for name, kind in types.items():
-                held = file.schema_arrow.field(name).type
-                if kind == TEXT and pa.types.is_nested(held):
+            text_columns = [(i, name) for i, name in enumerate(self.columns) if types[name] == TEXT]
+            schema = file.schema_arrow
+            for i, name in text_columns:
+                held = schema.field(i).type
+                if pa.types.is_nested(held):
                     several = name.startswith("label") and "list" in str(held)
                     hint = "; join several labels by | in a column 'labels'" if several else ""
                     raise TableError(
                         f"{self.path}, column {name!r}: texts or whole numbers are needed, it holds {held}{hint}"
                     )
             start = 0
-            try:
-                for block in file.iter_batches(_ROWS):
-                    for name, kind in types.items():
-                        if kind == TEXT and pa.types.is_floating(block[name].type):
-                            self._refuse_fractions(name, block[name], start)
-                    columns = [_cast(block[name], types[name]) for name in self.columns]
-                    yield pa.record_batch(columns, names=self.columns)
-                    start += len(block)
-            except (pa.ArrowException, OSError) as error:
-                raise BadRowsError(str(error)) from error
+            for block in file.iter_batches(_ROWS):
+                for i, name in text_columns:
+                    if pa.types.is_floating(block[i].type):
+                        self._refuse_fractions(name, block[i], start)
+                try:
+                    columns = [
+                        _cast(column, types[name]) for name, column in zip(self.columns, block.columns, strict=True)
+                    ]
+                except pa.ArrowException as error:
+                    raise BadRowsError(str(error)) from error
+                yield pa.record_batch(columns, names=self.columns)
+                start += len(block)
 
     def _refuse_fractions(self, name: str, column: pa.Array, start: int) -> None:
-        """Floats are pandas' form of integers with gaps, and nothing else."""
+        """Raise if a column of ids or labels holds fractions; whole floats are how pandas stores integers with gaps."""
         numbers = column.to_numpy(zero_copy_only=False).astype(np.float64)
         wrong = np.flatnonzero(np.isfinite(numbers) & ((numbers != np.trunc(numbers)) | (np.abs(numbers) >= 2**63)))
         if len(wrong):
@@ -191,22 +200,24 @@ class ParquetTable:
             )
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Cells in the words of Python; rows count from 1; bytes that are not UTF-8 become lone surrogates."""
+        """Yield the cells as texts, with rows counted from 1; invalid UTF-8 becomes lone surrogates."""
         number = 0
         with self._open() as file:
             for block in file.iter_batches(_ROWS):
                 for cells in zip(*map(_values, block.columns), strict=True):
                     number += 1
-                    yield number, [_as_text(cell) for cell in cells]
+                    yield number, [_text(cell) for cell in cells]
 
 
 def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if pa.types.is_dictionary(column.type):
+        column.validate(full=True)  # raises if an index is out of range
     if kind != TEXT:
-        return column.cast(kind, safe=False).fill_null(np.nan)  # unsafe only in that integers are rounded
+        return column.cast(kind, safe=False).fill_null(np.nan)  # not safe, so that integers may be rounded
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_finite(column), column, None).cast(pa.int64())
     texts = column.cast(TEXT).fill_null("")
-    texts.validate(full=True)  # that they are UTF-8
+    texts.validate(full=True)  # raises if they are not UTF-8
     return texts
 
 
@@ -217,17 +228,9 @@ def _values(column: pa.Array) -> list[object]:
     return (column.cast(pa.large_binary()) if texts else column).to_pylist()
 
 
-def _as_text(cell: object) -> str:
+def _text(cell: object) -> str:
     if cell is None or cell != cell:
         return ""
     if isinstance(cell, bytes):
         return cell.decode(errors="surrogateescape")
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
-
-
-@contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise TableError(f"{path}: cannot be read: {error.strerror or error}") from error

@@ -1,10 +1,62 @@
+"""The embedded datasets: weekday, chains, digits and karate."""
+
+import datetime
+import hashlib
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
+from sklearn.datasets import load_digits
+from sklearn.neighbors import NearestNeighbors
 
 import lignn
-from lignn import measures
+from lignn import Graph, measures
 from lignn.errors import DatasetError
+
+NEIGHBOURS_SHA256 = "457d8f3c27ec9a3bda9dd44397b59bed99d162f70f292711bd149266543b7a9b"
+
+
+@pytest.fixture(scope="module")
+def weekday() -> Graph:
+    return lignn.datasets.load("weekday")
+
+
+def neighbours(graph: Graph) -> np.ndarray:
+    source, target = graph.edge_index.numpy()
+    assert np.array_equal(source, np.arange(graph.num_nodes).repeat(4))
+    return target.reshape(-1, 4).astype("<i4")
+
+
+def test_days_and_labels(weekday: Graph) -> None:
+    assert (weekday.num_nodes, weekday.num_features, weekday.num_classes) == (14610, 8, 7)
+    assert weekday.node_ids is not None
+    assert weekday.class_names is not None
+    for node in (0, 59, 7364, 14609):
+        day = datetime.date(1980, 1, 1) + datetime.timedelta(node)
+        assert weekday.node_ids[node] == day.isoformat()
+        assert "".join(str(int(digit)) for digit in weekday.x[node]) == day.strftime("%Y%m%d")
+        assert weekday.y[node] == day.weekday()
+        assert weekday.class_names[weekday.y[node]] == day.strftime("%A")
+
+
+def test_four_neighbours_at_distance_one_and_the_papers_intra_class_rate(weekday: Graph) -> None:
+    source, target = weekday.edge_index
+    assert (weekday.x[source] - weekday.x[target]).square().sum(1).unique().tolist() == [1]
+    assert weekday.coalesced().num_edges == weekday.num_edges == 58440
+    assert not weekday.is_undirected
+    assert round(100 * measures.edge_homophily(weekday), 2) == 1.44
+
+
+def test_ties_are_broken_as_in_the_paper(weekday: Graph) -> None:
+    # Another version of torch might choose other neighbours among the equally near; LI-GCN then stays near 30 %.
+    assert hashlib.sha256(neighbours(weekday).tobytes()).hexdigest() == NEIGHBOURS_SHA256
+
+
+@pytest.mark.data
+def test_the_papers_neighbours(weekday: Graph, data_root: Path) -> None:
+    with np.load(data_root / "weekday_neighbours.npz") as file:
+        assert np.array_equal(neighbours(weekday), file["neighbours"])
 
 
 @pytest.mark.parametrize("length", [10, 50])
@@ -24,7 +76,7 @@ def test_the_papers_chains(length: int) -> None:
 
 @pytest.mark.parametrize("length", [10, 100])
 def test_the_papers_split(length: int) -> None:
-    # the order of the reference: noise for all features first, then one shuffle of all nodes
+    # The reference draws the noise of all features first, then shuffles all nodes once.
     random = np.random.RandomState(42)
     random.uniform(size=(10, 20, length, 100))
     order = np.arange(200 * length)
@@ -82,3 +134,36 @@ def test_sizes_and_seed() -> None:
 def test_impossible_options(name: str, options: dict, message: str) -> None:
     with pytest.raises(DatasetError, match=message):
         lignn.datasets.load(name, **options)
+
+
+def test_digits() -> None:
+    graph = lignn.datasets.load("digits")
+    images = load_digits()
+    assert (graph.num_nodes, graph.num_edges, graph.num_features, graph.num_classes) == (1797, 12616, 64, 10)
+    assert graph.is_undirected
+    assert graph.class_names == tuple("0123456789")
+    assert np.array_equal(graph.y, images.target)
+    assert torch.equal(16 * graph.x, torch.from_numpy(images.data).float())
+    assert measures.edge_homophily(graph) == pytest.approx(0.9726, abs=5e-5)
+    assert int(torch.bincount(graph.edge_index[0]).min()) == 5
+
+
+def test_digits_neighbours_are_nearest() -> None:
+    graph = lignn.datasets.load("digits", neighbours=3)
+    distance = NearestNeighbors(n_neighbors=3).fit(graph.x).kneighbors()[0]
+    adjacency = graph.to_scipy()
+    for node in (0, 500, 1796):
+        found = np.linalg.norm(
+            graph.x[adjacency.indices[slice(*adjacency.indptr[node : node + 2])]] - graph.x[node], axis=1
+        )
+        np.testing.assert_allclose(np.sort(found)[:3], distance[node], rtol=1e-5)
+
+
+def test_karate() -> None:
+    graph = lignn.datasets.load("karate")
+    assert (graph.num_nodes, graph.num_edges, graph.num_features, graph.num_classes) == (34, 156, 34, 4)
+    assert graph.is_undirected
+    assert torch.equal(graph.x, torch.eye(34))
+    assert torch.bincount(graph.y).tolist() == [13, 12, 4, 5]
+    assert graph.splits == ()
+    assert measures.edge_homophily(graph) == 118 / 156

@@ -1,7 +1,13 @@
-"""Folders of tables: what is understood, which files are refused, arbitrary bytes."""
+"""Reading of folders of tables: accepted and refused files, and arbitrary bytes."""
 
 import contextlib
+import os
+import re
+import subprocess
+import sys
 import tempfile
+import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lignn import Graph
-from lignn.errors import InputError, TableError
-from lignn.graph import rows
+from lignn.errors import DataWarning, InputError, TableError
+from lignn.graph import table_file
 from tests.graph.equality import assert_same
 from tests.graph.folders import EDGES, NODES, problem, put, put_parquet
 
@@ -56,7 +62,7 @@ def test_line_ends_byte_order_mark_blank_lines_and_spaces_in_the_header(folder, 
 def test_ids_and_labels_are_texts_never_guessed(folder):
     ids = ["NA", "null", "NaN", "1e5", "007", "7", "true", "1.0", str(10**30), "x" * 200_000, 'a,"b"\nc', "é—𝒳"]
     quoted = ['"' + name.replace('"', '""') + '"' for name in ids]
-    labels = ["NA", "nan"] * (len(ids) // 2)
+    labels = ["true", "1e5"] * (len(ids) // 2)
     put(
         folder,
         "id,label\n" + "".join(f"{name},{label}\n" for name, label in zip(quoted, labels, strict=True)),
@@ -64,15 +70,82 @@ def test_ids_and_labels_are_texts_never_guessed(folder):
     )
     graph = Graph.read(folder)
     assert graph.node_ids.tolist() == ids
-    assert graph.class_names == ("NA", "nan")
+    assert graph.class_names == ("1e5", "true")
     assert graph.edge_index.tolist() == [list(range(len(ids))), [4] * len(ids)]
 
 
 def test_integer_classes_in_natural_order(folder):
-    put(folder, "id,label\na,10\nb,2\nc,none\nd,-1\n")
+    put(folder, "id,label\na,10\nb,2\nc,none\nd,-5\n")
     graph = Graph.read(folder)
-    assert graph.class_names == ("-1", "2", "10", "none")
+    assert graph.class_names == ("-5", "2", "10", "none")
     assert graph.y.tolist() == [2, 1, 3, 0]
+
+
+@pytest.mark.parametrize("mark", ["-1", "-1.0", "NA", "nan", "NULL", "?", "<NA>", "None"])
+def test_usual_marks_are_unknown_labels(folder, mark):
+    put(folder, f"id,label\na,cat\nb,dog\nc, {mark}\nd,{mark}\ne,\n")
+    with pytest.warns(
+        DataWarning, match=rf"nodes\.csv, column 'label': read as unknown labels: '{re.escape(mark)}' \(2\)"
+    ):
+        graph = Graph.read(folder)
+    assert graph.class_names == ("cat", "dog")
+    assert graph.y.tolist() == [0, 1, -1, -1, -1]
+
+
+def test_which_marks_are_unknown_labels_can_be_chosen(folder):
+    put(folder, "id,label\na,NA\nb,dog\nc,-9\n")
+    with pytest.warns(DataWarning, match=r"read as unknown labels: '-9' \(1\)"):
+        graph = Graph.read(folder, missing=["-9"])
+    assert graph.class_names == ("NA", "dog")
+    assert graph.y.tolist() == [0, 1, -1]
+    assert Graph.read(folder, missing=[]).class_names == ("-9", "NA", "dog")
+    graph.write(folder.parent / "g.npz")
+    with pytest.raises(TableError, match=r"missing is for tables; in an \.npz file, the label -1 means unknown"):
+        Graph.read(folder.parent / "g.npz", missing=["NA"])
+
+
+def test_minus_one_beside_one_is_what_is_said(folder):
+    put(folder, "id,label\na,-1\nb,1\nc,1\n")
+    assert Graph.read(folder, missing=[]).class_names == ("-1", "1")
+    (folder / "graph.json").write_text('{"classes": ["-1", "1"]}')
+    assert Graph.read(folder).y.tolist() == [0, 1, 1]
+    (folder / "graph.json").write_text('{"classes": ["1", "2"]}')
+    with pytest.warns(DataWarning, match=r"'-1' \(1\)"):
+        assert Graph.read(folder).y.tolist() == [-1, 0, 0]
+
+
+def test_unknown_among_several_labels(folder):
+    put(folder, "id,labels\na,red|blue\nb,NaN\nc,|\n", "source,target\na,b\n")
+    with pytest.warns(DataWarning, match=r"column 'labels': read as unknown labels: 'NaN' \(1\)"):
+        assert Graph.read(folder).y.tolist() == [[1, 1], [-1, -1], [0, 0]]
+
+
+def test_texts_are_normalised(folder):
+    """Labels, ids, splits and class names, in the tables and in graph.json."""
+    nodes = "id,label,split\ncafe\u0301,Zoe\u0308, train\nb\u200b,Zo\u00eb\u00a0,val\nc, \u200b,\n\u2003d,x ,test\n"
+    put(folder, nodes, "source,target\ncaf\u00e9,\u00a0b\nb ,\ufeffd\n")
+    graph = Graph.read(folder)
+    assert graph.node_ids.tolist() == ["caf\u00e9", "b", "c", "d"]
+    assert graph.class_names == ("Zo\u00eb", "x")
+    assert graph.y.tolist() == [0, 0, -1, 1]
+    assert graph.edge_index.tolist() == [[0, 1], [1, 3]]
+    assert graph.splits[0].test.tolist() == [False, False, False, True]
+    (folder / "graph.json").write_text('{"classes": ["x\u00a0", "Zoe\u0308"]}', encoding="utf-8")
+    assert Graph.read(folder).class_names == ("x", "Zo\u00eb")
+    (folder / "graph.json").write_text('{"classes": ["x", "x "]}')
+    assert problem(folder) == "graph.json: 'classes' must be null or a list of different texts"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("Cat", "cat"), ("hot dog", "hot\u00a0dog"), ("fi", "\ufb01"), ("ab", "a\u200bb")]
+)
+def test_near_twins_are_noted(folder, one, other):
+    put(folder, f"id,label\na,{one}\nb,{other}\nc,bird\n")
+    with pytest.warns(DataWarning, match=r"column 'label': .* and .* are almost equal, but are kept apart"):
+        assert Graph.read(folder).num_classes == 3
+    put(folder, f"id,label\n{one},0\n{other},1\n", f"source,target\n{one},{other}\n")
+    with pytest.warns(DataWarning, match=r"column 'id': .* and .* are almost equal"):
+        assert Graph.read(folder).num_nodes == 2
 
 
 def test_several_labels(folder):
@@ -122,8 +195,8 @@ def test_features_in_a_file(folder):
 
 
 def test_many_blocks(folder, monkeypatch):
-    """Rows on both sides of a border between blocks, quoted newlines among them."""
-    monkeypatch.setattr(rows, "_BLOCK", 64)
+    """Rows, some with quoted newlines, may lie on both sides of a block boundary."""
+    monkeypatch.setattr(table_file, "_BLOCK", 64)
     ids = [f'"{i}\n"' if i % 7 == 0 else f"n{i}" for i in range(200)]
     put(
         folder,
@@ -134,6 +207,20 @@ def test_many_blocks(folder, monkeypatch):
     assert torch.equal(graph.edge_index, torch.stack([torch.arange(200), torch.arange(200).flip(0)]))
     assert torch.equal(graph.x[:, 0], torch.arange(200) / 8)
     assert torch.equal(graph.y, torch.arange(200) % 3)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_many_columns_are_read_in_linear_time(folder, ending):
+    features = {f"f{i}": [1.0, 2.0, 3.0] for i in range(50_000)}
+    if ending == "csv":
+        rows = [f"{name}," + ",".join([value] * 50_000) for name, value in ("a1", "b2", "c3")]
+        put(folder, "\n".join(["id," + ",".join(features), *rows]))
+    else:
+        put_parquet(folder, {"id": ["a", "b", "c"]} | features)
+    start = time.process_time()
+    graph = Graph.read(folder)
+    assert time.process_time() - start < 20
+    assert graph.x.sum(1).tolist() == [50_000, 100_000, 150_000]
 
 
 def test_parquet(folder):
@@ -148,7 +235,7 @@ def test_parquet(folder):
 
 
 def test_parquet_numbers_as_ids_and_labels(folder, monkeypatch):
-    monkeypatch.setattr(rows, "_ROWS", 2)
+    monkeypatch.setattr(table_file, "_ROWS", 2)
     put(folder, edges="source,target\n7,2\n")
     put_parquet(folder, {"id": [7, 2**60, 2], "label": [10.0, None, 2.0], "f": [2**24 + 1, 0, 1]})
     graph = Graph.read(folder)
@@ -164,16 +251,16 @@ def test_wrong_places(folder, tmp_path):
     with pytest.raises(TableError, match=r"nodes\.csv: not a graph; give a folder"):
         Graph.read(folder / "nodes.csv")
     pq.write_table(pa.table({"id": ["a"]}), folder / "nodes.parquet")
-    assert problem(folder).endswith("both nodes.csv and nodes.parquet are there; keep one of them")
+    assert problem(folder).endswith("both nodes.csv and nodes.parquet exist; keep one of them")
     (folder / "nodes.parquet").unlink()
     (folder / "nodes.csv").unlink()
     assert problem(folder).endswith("there is no nodes.csv and no nodes.parquet")
     (folder / "nodes.csv").mkdir()
-    assert problem(folder) == "nodes.csv: is a folder, a file is wanted"
+    assert problem(folder) == "nodes.csv: is a folder, a file is needed"
 
 
 def test_unreadable_file(folder, monkeypatch):
-    """As root may read everything, the refusal is simulated."""
+    """The missing permission is simulated, since root may read everything."""
     path_open = Path.open
 
     def refuse(path, *args, **kwargs):
@@ -197,18 +284,59 @@ def test_links_that_lead_nowhere(folder, name, target, reason):
 
 def test_bad_feature_files(folder):
     np.save(folder / "features.npy", np.ones((3, 2)))
-    assert "features both as columns of the nodes and in a file" in problem(folder)
+    assert "features both as columns of the nodes and in a separate file" in problem(folder)
     put(folder, "id\na\nb\nc\n")
     np.save(folder / "features.npy", np.ones((2, 2)))
-    assert "the parts disagree on the number of nodes: x 2, num_nodes 3" in problem(folder)
+    assert problem(folder) == "features.npy: has 2 rows, but there are 3 nodes"
     np.save(folder / "features.npy", np.array(["a"]))
     assert problem(folder) == "features.npy: numbers are needed, it holds <U1"
     (folder / "features.npy").write_bytes(b"\x93NUMPY")
-    assert problem(folder).startswith("features.npy: is not a whole matrix of plain numbers")
+    assert problem(folder).startswith("features.npy: not a whole .npy file")
+    np.save(folder / "features.npy", np.ones(3))
+    assert problem(folder) == "features.npy: a matrix is needed, it has shape (3,)"
     np.savez(folder / "features.npz", a=np.ones(2))
-    assert "both features.npy and features.npz are there" in problem(folder)
+    assert "both features.npy and features.npz exist" in problem(folder)
     (folder / "features.npy").unlink()
-    assert problem(folder).startswith("features.npz: is not a whole matrix of plain numbers")
+    sp.save_npz(folder / "features.npz", sp.coo_array((2**62, 2)))
+    assert problem(folder) == f"features.npz: has {2**62} rows, but there are 3 nodes"
+    np.savez(folder / "features.npz", a=np.ones(2))
+    assert problem(folder).startswith("features.npz: not a whole sparse .npz file ('format')")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere, paths do not depend on the locale")
+def test_a_locale_without_the_characters_of_a_path(tmp_path):
+    """By default, Python switches to UTF-8 in the C locale; here it must not."""
+    folder, target = tmp_path / "m\u00f6bel", tmp_path / "b\u00f6xe"
+    folder.mkdir()
+    put(folder, edges="source,target\na,b\n")
+    put_parquet(folder, {"id": ["a", "b"], "label": ["k\u00fc", "x"]})
+    code = r"""
+import sys
+from lignn import Graph
+graph = Graph.read(sys.argv[1])
+graph.write(sys.argv[2])
+assert ascii(graph.name) == r"'m\xf6bel'"
+assert ascii(Graph.read(sys.argv[2]).class_names) == r"('k\xfc', 'x')"
+"""
+    environment = os.environ | {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    subprocess.run([sys.executable, "-c", code, folder, target], check=True, env=environment)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.data())
+def test_damaged_parquet_is_read_or_bad_input(data):
+    labels = pa.array(["red", "blue", None]).dictionary_encode()
+    raw = pa.BufferOutputStream()
+    pq.write_table(pa.table({"id": ["a", "b", "c"], "label": labels, "f": [0.5, 1, 2]}), raw, compression="none")
+    damaged = bytearray(raw.getvalue().to_pybytes())
+    for at in data.draw(st.lists(st.integers(0, len(damaged) - 1), min_size=1, max_size=3)):
+        damaged[at] = data.draw(st.integers(0, 255))
+    with tempfile.TemporaryDirectory() as root, contextlib.suppress(InputError), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        put(Path(root))
+        (Path(root) / "nodes.csv").unlink()
+        (Path(root) / "nodes.parquet").write_bytes(damaged)
+        assert isinstance(Graph.read(root), Graph)
 
 
 CELLS = st.sampled_from(
@@ -236,6 +364,7 @@ def test_arbitrary_bytes_are_read_or_bad_input(nodes, edges):
 
 
 def read_or_refuse(nodes: str | bytes, edges: str | bytes) -> None:
-    with tempfile.TemporaryDirectory() as root, contextlib.suppress(InputError):
+    with tempfile.TemporaryDirectory() as root, contextlib.suppress(InputError), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
         put(Path(root), nodes, edges)
         assert isinstance(Graph.read(root), Graph)

@@ -1,4 +1,4 @@
-"""`graph.json`, the companion of tables."""
+"""`graph.json`, the metadata of tables."""
 
 import json
 
@@ -14,7 +14,7 @@ from tests.graph.folders import problem
         ("{", "graph.json: is not JSON"),
         ("[1]", "graph.json: must be a JSON object"),
         ('{"format": 2}', "graph.json: was written by a newer lignn"),
-        ('{"clases": []}', "graph.json: unknown entry 'clases'; known are classes"),
+        ('{"clases": []}', "graph.json: unknown entry 'clases'; known are format, classes"),
         ('{"classes": ["a", "a"]}', "graph.json: 'classes' must be null or a list of different texts"),
         ('{"node_ids": 1}', "graph.json: 'node_ids' must be true or false"),
         ('{"weight_type": "int"}', 'graph.json: \'weight_type\' must be "float32" or "float64"'),
