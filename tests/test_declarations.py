@@ -17,10 +17,9 @@ from lignn.declarations import (
     DEFAULT_METHOD,
     KINDS,
     METHODS,
+    METHODS_WITH,
     PARAMETERS,
     PRESETS,
-    applies,
-    methods_with,
     title,
 )
 from lignn.equilibrium import GRADIENTS
@@ -79,11 +78,10 @@ def test_a_method_has_the_options_that_it_declares(name):
 
 
 def test_parameters_of_single_methods_and_of_all():
-    assert methods_with("lr") == []
-    assert applies("lr", "lpa")
-    assert methods_with("gradient") == ["lignn"]
-    assert applies("tol", "lpa")
-    assert not applies("mask_rate", "lpa")
+    assert METHODS_WITH["lr"] == list(METHODS)
+    assert METHODS_WITH["gradient"] == ["lignn"]
+    assert "lpa" in METHODS_WITH["tol"]
+    assert "lpa" not in METHODS_WITH["mask_rate"]
     assert title("lignn", "jknet") == "LI-JKNet"
 
 

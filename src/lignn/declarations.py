@@ -228,14 +228,11 @@ OF_NETWORK = ("hidden", "dropout")
 OF_SOLVER = _SOLVER
 
 
-def methods_with(parameter: str) -> list[str]:
-    """Return the methods that have a parameter; empty for parameters of all methods."""
-    return [name for name, method in METHODS.items() if parameter in method.parameters]
-
-
-def applies(parameter: str, method: str) -> bool:
-    """Return whether a method has a parameter."""
-    return method in (methods_with(parameter) or METHODS)
+METHODS_WITH = {
+    parameter: [name for name, method in METHODS.items() if parameter in method.parameters] or list(METHODS)
+    for parameter in PARAMETERS
+}
+"""The methods that have each parameter."""
 
 
 def title(method: str, backbone: str) -> str:

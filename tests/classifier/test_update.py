@@ -8,8 +8,8 @@ import torch
 
 from lignn import NodeClassifier, load
 from lignn.classifier.calibration import calibrate
-from lignn.classifier.classes import node_numbers
 from lignn.errors import ConfigError, InputError
+from lignn.graph.names import node_numbers
 from lignn.labels import KnownLabels
 from tests.classifier.small import fitted, small_graph, small_split
 from tests.problems import half_split, random_graph

@@ -71,6 +71,11 @@ def taped(method, problem, seed=0, carry=None):
     return epoch
 
 
+def solves(epoch):
+    """The accounts of an epoch's forward and backward solves."""
+    return {"forward": epoch.solution.record(), "backward": epoch.solution.adjoints[-1].record()}
+
+
 def gradients(method, problem, seed=0, carry=None):
     """The loss of an epoch and the gradients of all weights, by name."""
     loss = taped(method, problem, seed, carry).loss.item()

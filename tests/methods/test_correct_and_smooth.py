@@ -88,7 +88,7 @@ def test_the_step_with_the_best_validation_score_goes_on(accumulating):
     second = max(range(9), key=lambda k: (val(first, k), -k))
     method = CorrectAndSmooth(Given(base), 0.4, 0.4, 8, accumulating)
     assert torch.equal(method.predict(problem).probabilities, base)
-    method.choose(problem, lambda prediction: score(prediction)["val"])
+    method.on(problem).choose(lambda prediction: score(prediction)["val"])
     assert method.chosen == (first, second)
     assert score(method.predict(problem))["val"] == val(first, second) >= val(0, 0)
 
@@ -126,7 +126,7 @@ def test_training_is_the_base_method_s_own():
 def test_what_was_chosen_survives_a_checkpoint():
     graph, split, problem, base = setting(5)
     method, other = (CorrectAndSmooth(Given(base), steps=4) for _ in range(2))
-    method.choose(problem, lambda prediction: scorer(graph, split)(prediction)["val"])
+    method.on(problem).choose(lambda prediction: scorer(graph, split)(prediction)["val"])
     other.load_state_dict(method.state_dict())
     assert other.chosen == method.chosen is not None
 

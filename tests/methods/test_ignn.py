@@ -12,7 +12,16 @@ from lignn.equilibrium.solvers import Anderson, Picard
 from lignn.errors import ConfigError
 from lignn.methods import IGNN, Problem
 from lignn.methods.ignn import project_columns
-from tests.methods.small import TIGHT, dense_operator, directional_error, gradients, patchwork, small_problem, taped
+from tests.methods.small import (
+    TIGHT,
+    dense_operator,
+    directional_error,
+    gradients,
+    patchwork,
+    small_problem,
+    solves,
+    taped,
+)
 
 
 def ignn(graph, scale=1.0, seed=0, **options):
@@ -106,7 +115,7 @@ def test_implicit_gradient_equals_the_unrolled_one(options, solver):
     _, implicit = gradients(method, problem)
     for name, slope in unrolled_gradients(method, problem).items():
         torch.testing.assert_close(implicit[name], slope, rtol=0, atol=1e-9)
-    assert taped(method, problem).account()["backward"]["status"] == "converged"
+    assert solves(taped(method, problem))["backward"]["status"] == "converged"
 
 
 def test_gradient_against_finite_differences():

@@ -11,7 +11,7 @@ from lignn.equilibrium import Implicit, LastStep, Status, Unrolled, wellposed
 from lignn.equilibrium.solvers import Anderson, Broyden, Picard
 from lignn.errors import ConfigError
 from lignn.methods import LIGNN, LabelInput, LabelReuse, LaE, Problem
-from tests.methods.small import TIGHT, directional_error, gcn, gradients, small_problem, taped
+from tests.methods.small import TIGHT, directional_error, gcn, gradients, small_problem, solves, taped
 from tests.problems import half_split, random_graph
 
 EXACT = Implicit("exact", TIGHT)
@@ -255,7 +255,7 @@ def test_a_map_without_equilibrium_is_recorded_not_raised(monkeypatch):
         backbone, "step", lambda features, state, adj: 20 * state.roll(1, 1) + tilt + 0 * features.sum()
     )
     method = LIGNN(backbone, 0.4, False, Picard(tol=1e-12, max_steps=20))
-    account = taped(method, problem).account()
+    account = solves(taped(method, problem))
     assert account["forward"]["status"] == "budget used up"
     assert account["forward"]["contraction"] >= 1
     assert account["backward"]["status"] == "converged"

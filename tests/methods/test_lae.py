@@ -7,7 +7,7 @@ import torch
 from lignn.equilibrium.solvers import Picard
 from lignn.methods import LIGNN, LaE, Problem
 from lignn.training import Settings, scorer, train
-from tests.methods.small import directional_error, gcn, gradients, small_problem, taped
+from tests.methods.small import directional_error, gcn, gradients, small_problem, solves, taped
 
 
 def trained(inductive, epochs=4, path=None, progress=None):
@@ -99,7 +99,7 @@ def test_the_adjoint_stops_as_soon_as_it_expands(monkeypatch):
         lambda features, state, adj: 6 * torch.cat([first, state[:-1]]) + 0 * features.sum(),
     )
     seed = next(s for s in range(99) if not hidden_at(problem, s)[28])
-    account = taped(method, problem, seed).account()
+    account = solves(taped(method, problem, seed))
     assert account["forward"]["status"] == "converged"
     assert account["backward"]["status"] == "diverging"
     assert account["backward"]["contraction"] == pytest.approx(2)

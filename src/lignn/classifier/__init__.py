@@ -4,7 +4,8 @@ from lignn.classifier.calibration import Calibration
 from lignn.classifier.certificate import Certificate
 from lignn.classifier.decision import Decision
 from lignn.classifier.explain import Explanation
-from lignn.classifier.node import NodeClassifier, load
+from lignn.classifier.node import NodeClassifier
+from lignn.classifier.saving import load
 from lignn.classifier.tabular import TabularClassifier
 from lignn.classifier.update import Update
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from lignn.equilibrium import Map, Solution, Status
 from lignn.equilibrium.wellposed import Bound, spectral_radius, theorem1
-from lignn.errors import ConvergenceWarning, InputError
+from lignn.errors import InputError
 from lignn.methods import BoundMethod, Prediction
 from lignn.propagation import Adjacency
 
@@ -137,9 +136,3 @@ def _norm(adj: Adjacency) -> float:
         return adj.spectral_radius()
     matrix = adj.to_scipy()
     return float(np.sqrt(matrix.sum(0).max() * matrix.sum(1).max()))
-
-
-def warn_if_unsolved(prediction: Prediction) -> None:
-    """Warn if the solve did not reach its tolerance; to be called by functions that the user calls."""
-    if prediction.solution is not None and not prediction.solution.ok:
-        warnings.warn(prediction.solution.message, ConvergenceWarning, stacklevel=3)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from lignn.classifier.classes import Classes
 from lignn.equilibrium import Implicit, differentiable
 from lignn.equilibrium.solvers import Anderson
 from lignn.errors import InputError
 from lignn.graph import Graph
+from lignn.labels import Classes
 from lignn.methods import Prediction
 
 _ROUNDINGS = 10

@@ -1,8 +1,9 @@
-"""How a classifier is fitted: training with early stopping on held-out labels, calibration, and training once more."""
+"""How a classifier is fitted: labels held back, training with early stopping on them, calibration, training again."""
 
 from __future__ import annotations
 
 import copy
+import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,18 @@ import torch
 from torch import Generator, Tensor
 
 from lignn import training
-from lignn.classifier import holdout, run_id
+from lignn.classifier import run_id
 from lignn.classifier.calibration import Calibration, calibrate
-from lignn.classifier.classes import Classes
 from lignn.classifier.settings import Settings
-from lignn.errors import InputError
-from lignn.graph import Graph, Split
-from lignn.labels import KnownLabels
+from lignn.errors import ConvergenceWarning, InputError, SplitError
+from lignn.graph import Graph, Split, headers
+from lignn.labels import Classes, KnownLabels
 from lignn.methods import Carry, Method, Prediction
 from lignn.methods.method import Evaluation
 from lignn.training import Assembly, End, History, Progress, assemble, score_on
+
+SHARE = 0.2
+"""Share of each class's labels that is held back."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,11 +87,11 @@ def _split(graph: Graph, given: Split | None, seed: int) -> tuple[Split, bool]:
     Predictions may use validation labels that `fit` held back by itself.
     """
     if given is None:
-        return holdout.own_split(graph, seed), True
-    split = holdout.checked_split(graph, given)
+        return own_split(graph, seed), True
+    split = checked_split(graph, given)
     if (split.val & graph.labelled).any():
         return split, False
-    return holdout.hold_back(graph, split, seed), True
+    return hold_back(graph, split, seed), True
 
 
 def _check_graph(graph: Graph, settings: Settings) -> None:
@@ -206,3 +209,61 @@ def _calibration(settings: Settings, prediction: Prediction, graph: Graph, nodes
     assert graph.y is not None
     probabilities: Any = prediction.probabilities.cpu()
     return calibrate(probabilities[nodes], graph.y[nodes]) if settings.values["calibrate"] else None
+
+
+def own_split(graph: Graph, seed: int) -> Split:
+    """Divide the known labels into training and validation; all unlabelled nodes are `test`, to be predicted."""
+    require_labels(graph)
+    return hold_back(graph, Split(graph.labelled, torch.zeros_like(graph.labelled), ~graph.labelled), seed)
+
+
+def hold_back(graph: Graph, split: Split, seed: int) -> Split:
+    """Return `split` with some labels of its training part as the validation part; its test part is unchanged.
+
+    A fifth of each class is held back, but at least one label of a class with two or more, and at least one label of
+    each class is left for training. With one label a class nothing can be held back, and validation is empty.
+    """
+    assert graph.y is not None
+    generator = torch.Generator().manual_seed(seed)
+    known = (split.train & graph.labelled).nonzero().flatten()
+    strata = [known] if graph.is_multilabel else [known[graph.y[known] == c] for c in range(graph.num_classes)]
+    validation = torch.zeros_like(split.train)
+    for nodes in strata:
+        count = min(max(round(SHARE * len(nodes)), 1), len(nodes) - 1)
+        if count > 0:
+            validation[nodes[torch.randperm(len(nodes), generator=generator)[:count]]] = True
+    return Split(split.train & ~validation, validation, split.test)
+
+
+def checked_split(graph: Graph, split: Split) -> Split:
+    """Return `split` if it fits the graph and has labels to train with."""
+    if not isinstance(split, Split):
+        raise SplitError(f"split: a lignn.Split is needed, got {type(split).__name__}")
+    if split.num_nodes != graph.num_nodes:
+        raise SplitError(f"the split is over {split.num_nodes} nodes, the graph has {graph.num_nodes}")
+    require_labels(graph, split.train)
+    return split
+
+
+def require_labels(graph: Graph, among: Tensor | None = None) -> None:
+    """Raise unless there are labels of at least two classes (among some nodes)."""
+    where = "" if among is None else " among the training nodes"
+    known = graph.labelled if among is None else graph.labelled & among
+    if not known.any():
+        column = headers.likely("label", graph.feature_names or ()) if graph.y is None else None
+        hint = f"; if {column!r} holds the labels, rename it to 'label'" if column else ""
+        raise InputError(f"{graph.name}: no node has a label{where}; at least two classes need one{hint}")
+    if graph.is_multilabel:
+        return
+    assert graph.y is not None
+    present = graph.y[known].unique()
+    if len(present) < 2:
+        only = int(present[0])
+        name = repr(graph.class_names[only]) if graph.class_names else only
+        raise InputError(f"{graph.name}: all labels{where} are of class {name}; at least two classes need one")
+
+
+def warn_if_unsolved(prediction: Prediction) -> None:
+    """Warn if the solve did not reach its tolerance; to be called by functions that the user calls."""
+    if prediction.solution is not None and not prediction.solution.ok:
+        warnings.warn(prediction.solution.message, ConvergenceWarning, stacklevel=3)

@@ -17,10 +17,9 @@ from torch import Tensor
 
 from lignn.classifier import columns, explain, fitting, growth, saving, suggest
 from lignn.classifier.calibration import at_temperature
-from lignn.classifier.certificate import Certificate, certify, warn_if_unsolved
-from lignn.classifier.classes import node_number
+from lignn.classifier.certificate import Certificate, certify
 from lignn.classifier.decision import Decision
-from lignn.classifier.fitting import Fitted
+from lignn.classifier.fitting import Fitted, warn_if_unsolved
 from lignn.classifier.settings import Settings
 from lignn.classifier.update import Update, relabelled, solve_again
 from lignn.declarations import DEFAULT_BACKBONE, DEFAULT_METHOD
@@ -28,6 +27,7 @@ from lignn.equilibrium import Gradient
 from lignn.equilibrium.solvers import Solver
 from lignn.errors import ConfigError, InputError, did_you_mean
 from lignn.graph import Graph, Split
+from lignn.graph.names import node_number
 from lignn.graph.split import PARTS
 from lignn.labels import KnownLabels
 from lignn.methods import Method, Prediction, Problem
@@ -374,27 +374,3 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
 def _array(values: Tensor) -> np.ndarray:
     """Return a copy for the caller, who may write to it."""
     return values.detach().cpu().clone().numpy()
-
-
-def load(
-    folder: str | PathLike[str],
-    method: Method | None = None,
-    backbone: Any = None,
-    solver: Solver | None = None,
-    gradient: Gradient | None = None,
-) -> NodeClassifier:
-    """Load a classifier that `NodeClassifier.save` wrote.
-
-    Args:
-        folder: the folder it was saved to.
-        method: the method, if the model was made with an object of your own.
-        backbone: likewise.
-        solver: likewise.
-        gradient: likewise.
-    """
-    objects = {"method": method, "backbone": backbone, "solver": solver, "gradient": gradient}
-    parameters, fitted = saving.read(folder, objects)
-    classifier = NodeClassifier(**parameters)
-    classifier._take(fitted)
-    warn_if_unsolved(fitted.prediction)
-    return classifier

@@ -18,7 +18,7 @@ from dataclasses import asdict
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -29,17 +29,20 @@ from torch import Tensor
 import lignn
 from lignn.atomic import check_folder, whole_folder
 from lignn.classifier.calibration import Calibration
-from lignn.classifier.classes import Classes
-from lignn.classifier.fitting import Fitted
+from lignn.classifier.fitting import Fitted, warn_if_unsolved
 from lignn.classifier.settings import Settings
 from lignn.declarations import PARAMETERS
-from lignn.equilibrium import Solution, Status
+from lignn.equilibrium import Gradient, Solution, Status
+from lignn.equilibrium.solvers import Solver
 from lignn.errors import InputError
 from lignn.graph import Graph, Split
-from lignn.labels import KnownLabels
-from lignn.methods import Prediction, Problem
+from lignn.labels import Classes, KnownLabels
+from lignn.methods import Method, Prediction, Problem
 from lignn.training import End, History
 from lignn.training.checkpoint import flatten, unflatten
+
+if TYPE_CHECKING:
+    from lignn.classifier.node import NodeClassifier
 
 FORMAT = 2
 CONFIG, WEIGHTS, GRAPH, HISTORY = "config.json", "weights.safetensors", "graph.npz", "history.jsonl"
@@ -107,6 +110,32 @@ def read(folder: str | PathLike[str], objects: Mapping[str, Any]) -> tuple[dict[
         return parameters, _restored(path, _upgraded(config), parameters)
     except (KeyError, TypeError, ValueError, RuntimeError, SafetensorError) as error:
         raise InputError(f"{path}: the parts of the model do not fit together ({error})") from error
+
+
+def load(
+    folder: str | PathLike[str],
+    method: Method | None = None,
+    backbone: Any = None,
+    solver: Solver | None = None,
+    gradient: Gradient | None = None,
+) -> NodeClassifier:
+    """Load a classifier that `NodeClassifier.save` wrote.
+
+    Args:
+        folder: the folder it was saved to.
+        method: the method, if the model was made with an object of your own.
+        backbone: likewise.
+        solver: likewise.
+        gradient: likewise.
+    """
+    from lignn.classifier.node import NodeClassifier  # which imports this module
+
+    objects = {"method": method, "backbone": backbone, "solver": solver, "gradient": gradient}
+    parameters, fitted = read(folder, objects)
+    classifier = NodeClassifier(**parameters)
+    classifier._take(fitted)
+    warn_if_unsolved(fitted.prediction)
+    return classifier
 
 
 def _config(path: Path) -> dict[str, Any]:

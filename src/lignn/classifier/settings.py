@@ -16,13 +16,12 @@ from lignn.declarations import (
     DEFAULT_BACKBONE,
     KINDS,
     METHODS,
+    METHODS_WITH,
     OF_NETWORK,
     OF_TRAINING,
     PARAMETERS,
     PRECISIONS,
     PRESETS,
-    applies,
-    methods_with,
 )
 from lignn.equilibrium import GRADIENTS
 from lignn.equilibrium.solvers import BY_NAME, Solver
@@ -145,13 +144,13 @@ class Settings:
 
 def _check_applies(method: str, given: Mapping[str, Any]) -> None:
     for key in given:
-        if not applies(key, method):
-            raise ConfigError(f"{key}: method {method!r} has no such parameter, only {', '.join(methods_with(key))}")
+        if method not in METHODS_WITH[key]:
+            raise ConfigError(f"{key}: method {method!r} has no such parameter, only {', '.join(METHODS_WITH[key])}")
 
 
 def _check_beside(method: Method, backbone: Any, given: Mapping[str, Any], options: list[dict[str, Any]]) -> None:
     """Refuse parameters that a built method would ignore: it has its network and options already."""
-    settled = [name for name in given if name in OF_NETWORK or methods_with(name)]
+    settled = [name for name in given if name in OF_NETWORK or len(METHODS_WITH[name]) < len(METHODS)]
     settled += [name for name, value in zip(_OPTIONS, options, strict=True) if value]
     if backbone != DEFAULT_BACKBONE:
         settled.insert(0, "backbone")

@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import Any
 
 from lignn.classifier.certificate import Certificate
-from lignn.classifier.classes import Classes, node_numbers
 from lignn.equilibrium import Solution
 from lignn.errors import InputError
 from lignn.graph import Graph
-from lignn.labels import KnownLabels
+from lignn.graph.names import node_numbers
+from lignn.labels import Classes, KnownLabels
 from lignn.methods import BoundMethod, Prediction
 
 

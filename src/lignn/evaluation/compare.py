@@ -11,10 +11,10 @@ from statistics import mean
 from typing import Any
 
 from lignn.classifier import NodeClassifier
-from lignn.classifier.holdout import hold_back
+from lignn.classifier.fitting import hold_back
 from lignn.classifier.settings import Settings
 from lignn.datasets.sources import Source
-from lignn.declarations import BASELINE, DEFAULT_BACKBONE, OF_SOLVER, applies, title
+from lignn.declarations import BASELINE, DEFAULT_BACKBONE, METHODS_WITH, OF_SOLVER, title
 from lignn.declarations import METHODS as DECLARED
 from lignn.errors import ConvergenceWarning, InputError, SplitError, did_you_mean
 from lignn.evaluation import workers
@@ -103,8 +103,8 @@ def plan(source: Source, parameters: Mapping[str, Any], runs: int, methods: Sequ
 
 def _applicable(method: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return those of the parameters that a method has; options of a solve are meant for methods with a gradient."""
-    own = {name: value for name, value in parameters.items() if applies(name, method)}
-    if not applies("gradient", method):
+    own = {name: value for name, value in parameters.items() if method in METHODS_WITH[name]}
+    if method not in METHODS_WITH["gradient"]:
         own = {name: value for name, value in own.items() if name not in OF_SOLVER and value != "adaptive"}
     return own
 

@@ -12,7 +12,7 @@ from typing import Any
 from lignn.classifier import NodeClassifier
 from lignn.classifier.settings import Settings
 from lignn.datasets.sources import Source
-from lignn.declarations import DEFAULT_METHOD, METHODS, OF_NETWORK, PARAMETERS, applies
+from lignn.declarations import DEFAULT_METHOD, METHODS, METHODS_WITH, OF_NETWORK, PARAMETERS
 from lignn.errors import ConfigError
 from lignn.evaluation import compare
 from lignn.evaluation.compare import Result, Run
@@ -50,7 +50,7 @@ def candidates(parameters: Mapping[str, Any], count: int, seed: int) -> list[dic
     if method in METHODS and METHODS[method].network == "none":
         raise ConfigError(f"{method} has nothing to train and nothing to tune; choose another method")
     preset = Settings.of(NodeClassifier(**parameters).get_params(deep=False))
-    has = {name for name in SPACE if applies(name, method)} - set(OF_NETWORK) | set(preset.network())
+    has = {name for name in SPACE if method in METHODS_WITH[name]} - set(OF_NETWORK) | set(preset.network())
     free = {name: values for name, values in SPACE.items() if name in has and name not in parameters}
     everything = [dict(zip(free, values, strict=True)) for values in itertools.product(*free.values())]
     others = [settings for settings in everything if settings.items() - preset.values.items()]

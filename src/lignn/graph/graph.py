@@ -102,6 +102,14 @@ class Graph:
             parts["feature_names"] = None
         return Graph(**parts)
 
+    def structure(self) -> Graph:
+        """Return nodes and edges alone: no features, labels or splits. Nothing is validated again."""
+        bare = object.__new__(Graph)
+        empty = {"x": None, "y": None, "class_names": None, "splits": (), "feature_names": None}
+        for field in fields(self):
+            object.__setattr__(bare, field.name, empty.get(field.name, getattr(self, field.name)))
+        return bare
+
     @property
     def num_edges(self) -> int:
         """Number of stored (directed) edges."""

@@ -6,12 +6,16 @@ import re
 import unicodedata
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lignn.errors import DataWarning, GraphError, quoted
+from lignn.errors import DataWarning, GraphError, InputError, quoted
+
+if TYPE_CHECKING:
+    from lignn.graph.graph import Graph
 
 MISSING = ("?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NAN", "NULL", "Null", "null", "None")
 """Labels that mean unknown by default, besides -1."""
@@ -116,3 +120,29 @@ def node_ids(ids: Any, num_nodes: int) -> np.ndarray:
         first, second = order[repeated[0]], order[repeated[0] + 1]
         raise GraphError(f"node_ids: {str(ids[first])!r} is the id of node {first} and of node {second}")
     return ids
+
+
+def node_number(graph: Graph, node: Any) -> int:
+    """Return the number of a node that is given by its id (a text) or its number."""
+    return node_numbers(graph, [node])[0]
+
+
+def node_numbers(graph: Graph, nodes: Iterable[Any]) -> list[int]:
+    """Return the numbers of several nodes, whose ids are looked up together."""
+    nodes = list(nodes)
+    by_number = all(isinstance(node, Integral) for node in nodes)
+    ids = [] if by_number or graph.node_ids is None else graph.node_ids.tolist()
+    by_id = {name: i for i, name in enumerate(ids)}
+    return [_node_number(graph, by_id, node) for node in nodes]
+
+
+def _node_number(graph: Graph, by_id: Mapping[str, int], node: Any) -> int:
+    if isinstance(node, Integral) and not isinstance(node, bool):
+        if int(node) in range(graph.num_nodes):
+            return int(node)
+        raise InputError(f"node {node} is outside of 0 … {graph.num_nodes - 1}")
+    if graph.node_ids is None:
+        raise InputError(f"node {node!r}: the nodes of this graph have numbers, no ids")
+    if str(node) not in by_id:
+        raise InputError(f"node {str(node)!r} is not in the graph")
+    return by_id[str(node)]

@@ -1,6 +1,5 @@
 """The family of label-inputted methods, composed of steps, maskings, solvers and gradients."""
 
-from lignn.methods.bound import BoundMethod, Prediction
 from lignn.methods.correct_and_smooth import CorrectAndSmooth
 from lignn.methods.eignn import EIGNN
 from lignn.methods.ignn import IGNN
@@ -9,7 +8,7 @@ from lignn.methods.masking import LoopingState, Masking, ShareOfTraining
 from lignn.methods.method import Carry, Epoch, Method
 from lignn.methods.network import Network
 from lignn.methods.presets import LIGNN, LabelInput, LabelReuse, LaE
-from lignn.methods.problem import Problem
+from lignn.methods.problem import BoundMethod, Prediction, Problem
 from lignn.methods.propagated import LPA, ResLPA
 from lignn.methods.registry import NAMES, build
 from lignn.methods.steps import BackboneStep, PropagationStep, Step

@@ -16,9 +16,8 @@ from lignn.equilibrium import Map
 from lignn.equilibrium.solvers import Solver
 from lignn.errors import ConfigError
 from lignn.labels import KnownLabels
-from lignn.methods.bound import BoundMethod, Prediction
-from lignn.methods.method import Carry, Epoch, Method, Score
-from lignn.methods.problem import Problem
+from lignn.methods.method import Carry, Epoch, Method
+from lignn.methods.problem import BoundMethod, Prediction, Problem, Score
 from lignn.methods.steps import as_probabilities
 from lignn.propagation import Adjacency
 
@@ -60,7 +59,7 @@ class CorrectAndSmooth(Method):
             behind the paper's figures.
 
     Attributes:
-        chosen: how many steps of Correct and of Smooth to take; None before `choose`.
+        chosen: how many steps of Correct and of Smooth to take; None before `BoundMethod.choose`.
     """
 
     def __init__(
@@ -98,24 +97,6 @@ class CorrectAndSmooth(Method):
         prediction, carry = self.base.evaluate(problem, epoch)
         return self.after(prediction, self.on(problem)), carry
 
-    def choose(self, problem: Problem, score: Score) -> None:
-        """Choose how many steps of each phase to take, by validation score."""
-        self.base.choose(problem, score)
-        start = self.base.predict(problem)
-        multilabel = problem.labels.multilabel
-
-        def best(states: Iterator[Tensor]) -> tuple[int, Tensor]:
-            top, found = -math.inf, (0, start.probabilities)
-            for count, state in enumerate(states):
-                value = score(replace(start, probabilities=as_probabilities(state, multilabel)))
-                if value > top:
-                    top, found = value, (count, state)
-            return found
-
-        corrections, corrected = best(self._corrections(problem, start.probabilities))
-        smoothings, _ = best(self._smoothings(problem, corrected))
-        self.chosen = corrections, smoothings
-
     def adopt_choices(self, other: Method) -> None:
         """Take over the numbers of steps, and the choices of the base method."""
         if isinstance(other, CorrectAndSmooth):
@@ -127,15 +108,17 @@ class CorrectAndSmooth(Method):
         if self.chosen is None:
             return replace(base, bound=bound)
         problem, (corrections, smoothings) = bound.problem, self.chosen
-        corrected = next(islice(self._corrections(problem, base.probabilities), corrections, None))
-        smoothed = next(islice(self._smoothings(problem, corrected), smoothings, None))
+        corrected = next(islice(self.corrections(problem, base.probabilities), corrections, None))
+        smoothed = next(islice(self.smoothings(problem, corrected), smoothings, None))
         return replace(base, bound=bound, probabilities=as_probabilities(smoothed, problem.labels.multilabel))
 
-    def _corrections(self, problem: Problem, base: Tensor) -> Iterator[Tensor]:
+    def corrections(self, problem: Problem, base: Tensor) -> Iterator[Tensor]:
+        """Yield the states of Correct, beginning with the base prediction."""
         states = iterate(correct(problem.lazy(self.lambda_c), problem.labels, base), base, self.steps)
         return accumulate(states, lambda total, state: total + state - base) if self.accumulating else states
 
-    def _smoothings(self, problem: Problem, start: Tensor) -> Iterator[Tensor]:
+    def smoothings(self, problem: Problem, start: Tensor) -> Iterator[Tensor]:
+        """Yield the states of Smooth, beginning with its start."""
         return iterate(smooth(problem.lazy(self.lambda_s), problem.labels), start, self.steps)
 
 
@@ -157,6 +140,24 @@ class BoundCorrectAndSmooth(BoundMethod):
         other = super().with_labels(labels)
         vars(other)["base"] = self.base.with_labels(labels)
         return other
+
+    def choose(self, score: Score) -> None:
+        """Choose how many steps of each phase to take, by validation score."""
+        self.base.choose(score)
+        start, labels = self.base.solve(), self.problem.labels
+
+        def best(states: Iterator[Tensor]) -> tuple[int, Tensor]:
+            top, found = -math.inf, (0, start.probabilities)
+            for count, state in enumerate(states):
+                value = score(replace(start, probabilities=as_probabilities(state, labels.multilabel)))
+                if value > top:
+                    top, found = value, (count, state)
+            return found
+
+        with torch.no_grad():
+            corrections, corrected = best(self.method.corrections(self.problem, start.probabilities))
+            smoothings, _ = best(self.method.smoothings(self.problem, corrected))
+        self.method.chosen = corrections, smoothings
 
     def solve(self, start: Tensor | None = None, solver: Solver | None = None) -> Prediction:  # noqa: ARG002
         """Return the base prediction, corrected and smoothed."""

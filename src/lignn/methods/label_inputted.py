@@ -13,12 +13,10 @@ from lignn.equilibrium import Gradient, Implicit, Map, Maps, Solution, solve
 from lignn.equilibrium.solvers import Solver
 from lignn.errors import ConfigError
 from lignn.labels import HiddenLabels
-from lignn.methods.bound import Prediction
-from lignn.methods.label_map import BoundLabelInputted
 from lignn.methods.masking import Masking
 from lignn.methods.method import Carry, Epoch, Evaluation, Method, known_state
-from lignn.methods.problem import Problem
-from lignn.methods.steps import Step
+from lignn.methods.problem import Prediction, Problem
+from lignn.methods.steps import BoundLabelInputted, Step
 
 MaskRate = float | Literal["adaptive"]
 

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from torch import Generator, Tensor, nn
 
 from lignn.equilibrium import Solution, Status
-from lignn.methods.bound import BoundMethod, Prediction
-from lignn.methods.problem import Problem
-
-Score = Callable[[Prediction], float]
-"""Returns the validation score of a prediction: all that a method may learn from validation labels."""
+from lignn.methods.problem import BoundMethod, Prediction, Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,14 +81,6 @@ class Epoch:
     solution: Solution | None = None
     mask_rate: float | None = None
 
-    def account(self) -> dict[str, Any]:
-        """Describe the solves of the epoch in plain values; complete after the backward pass."""
-        if self.solution is None:
-            return {}
-        adjoints = self.solution.adjoints
-        solves = {"forward": self.solution.record(), "backward": adjoints[-1].record() if adjoints else None}
-        return solves if self.mask_rate is None else {"mask_rate": self.mask_rate, **solves}
-
 
 class Method(nn.Module, ABC):
     """A trainable way to predict labels. It keeps no state but its weights; the loop over epochs lives elsewhere.
@@ -127,8 +114,5 @@ class Method(nn.Module, ABC):
         """Predict after the update of `epoch`; also return what the next epoch takes over."""
         return self.predict(problem), Carry()
 
-    def choose(self, problem: Problem, score: Score) -> None:
-        """Make the choices that remain after training, by validation score; `on` uses them."""
-
     def adopt_choices(self, other: Method) -> None:
-        """Take over what `choose` has chosen for `other`, a method of the same kind."""
+        """Take over what `BoundMethod.choose` has chosen for `other`, a method of the same kind."""

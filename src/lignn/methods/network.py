@@ -11,9 +11,8 @@ from torch import Generator, Tensor
 
 from lignn.backbones import Backbone, frozen_dropout
 from lignn.equilibrium.solvers import Solver
-from lignn.methods.bound import BoundMethod, Prediction
 from lignn.methods.method import Carry, Epoch, Method
-from lignn.methods.problem import Problem
+from lignn.methods.problem import BoundMethod, Prediction, Problem
 
 
 class Network(Method):

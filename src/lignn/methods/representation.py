@@ -16,9 +16,8 @@ from lignn.backbones.layers import Linear
 from lignn.equilibrium import Solution
 from lignn.equilibrium.solvers import Picard, Solver
 from lignn.errors import InputError
-from lignn.methods.bound import BoundMethod, Prediction
 from lignn.methods.method import Carry, Epoch, Evaluation, Method
-from lignn.methods.problem import Problem
+from lignn.methods.problem import BoundMethod, Prediction, Problem
 
 
 class Representation(Method):

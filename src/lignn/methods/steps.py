@@ -1,19 +1,24 @@
-"""The steps of the family: what one propagation of the state computes."""
+"""The steps of the family: what one propagation of the state computes, and the map that it makes on a problem."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, get_args
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Self, get_args
 
 import torch
 from torch import Tensor, nn
 
 from lignn.backbones import Backbone
-from lignn.equilibrium import Map
+from lignn.equilibrium import Map, solve
+from lignn.equilibrium.solvers import Solver
 from lignn.errors import ConfigError
 from lignn.labels import KnownLabels, SoftmaxJacobian
-from lignn.methods.bound import LabelWeight
-from lignn.methods.problem import Problem
+from lignn.methods.problem import BoundMethod, LabelWeight, Prediction, Problem
+
+if TYPE_CHECKING:
+    from lignn.methods.label_inputted import LabelInputted
 
 
 class Step(nn.Module, ABC):
@@ -169,3 +174,63 @@ def as_probabilities(scores: Tensor, multilabel: bool) -> Tensor:
     total = positive.sum(1, keepdim=True)
     uniform = torch.full_like(scores, 1 / scores.shape[1])
     return torch.where(total > 0, positive / total.clamp(min=torch.finfo(scores.dtype).tiny), uniform)
+
+
+@dataclass(frozen=True, eq=False)
+class BoundLabelInputted(BoundMethod):
+    """A step that is fed the known labels and its own predictions: the map `Ŷ ↦ step((I - M_t) Ŷ + M_t Y)`."""
+
+    method: LabelInputted
+
+    takes_labels: ClassVar[bool] = True
+    label_free: ClassVar[tuple[str, ...]] = ("step",)
+
+    @cached_property
+    def step(self) -> Map:
+        """The step, with everything that does not depend on the state computed once."""
+        with torch.no_grad():
+            return self.method.step.bind(self.problem)
+
+    @property
+    def map(self) -> Map:
+        """`Ŷ ↦ step((I - M_t) Ŷ + M_t Y)`."""
+        return lambda state: self.step(self.problem.labels.clamp(state))
+
+    @property
+    def iterates(self) -> bool:
+        """Whether the solver has a tolerance to reach."""
+        return self.method.inference.tol > 0
+
+    @property
+    def linear(self) -> bool:  # type: ignore[override]
+        """Whether the step is affine."""
+        return self.method.step.linear
+
+    @property
+    def keeps_start(self) -> bool:
+        """Whether the step leaves part of the start unchanged on this problem."""
+        return self.method.step.keeps_start(self.problem)
+
+    @property
+    def label_weight(self) -> LabelWeight | None:
+        """The step's `W_z` and `Ã`."""
+        return self.method.step.label_weight(self.problem)
+
+    def with_labels(self, labels: KnownLabels) -> Self:
+        """Bind the method to other known labels; the step is kept unless it reads the labels itself."""
+        if self.method.step.reads_labels:
+            return type(self)(self.method, self.problem.knowing(labels))
+        return super().with_labels(labels)
+
+    def first_step(self) -> Tensor:
+        """Return the first state of a solve that starts at zero."""
+        with torch.no_grad():
+            return self.map(torch.zeros_like(self.problem.labels.onehot))
+
+    def solve(self, start: Tensor | None = None, solver: Solver | None = None) -> Prediction:
+        """Solve with all known labels clamped."""
+        labels = self.problem.labels
+        start = torch.zeros_like(labels.onehot) if start is None else start
+        with torch.no_grad():
+            solution = solve(self.map, start, solver or self.method.inference, throw=False)
+            return Prediction(self, self.method.step.probabilities(solution.value, labels.multilabel), solution)

@@ -8,11 +8,10 @@ from lignn.backbones import SGC, frozen_dropout
 from lignn.equilibrium import LastStep, Map
 from lignn.equilibrium.solvers import Picard, Solver
 from lignn.errors import ConfigError
-from lignn.methods.bound import LabelWeight
 from lignn.methods.label_inputted import LabelInputted
 from lignn.methods.masking import ShareOfTraining
 from lignn.methods.method import Carry, Epoch
-from lignn.methods.problem import Problem
+from lignn.methods.problem import LabelWeight, Problem
 from lignn.methods.steps import BackboneStep
 
 

@@ -1,8 +1,7 @@
 """Training: one loop, early stopping, history, checkpoints; it knows no concrete method."""
 
-from lignn.training.assembly import Assembly, assemble
-from lignn.training.loop import End, History, Interrupted, Progress, Settings, train
-from lignn.training.scores import Scorer, Scores, f1_micro, score_on, scorer
+from lignn.training.assembly import Assembly, assemble, f1_micro, score_on, scorer
+from lignn.training.loop import End, History, Interrupted, Progress, Scorer, Scores, Settings, train
 
 __all__ = [
     "Assembly",

@@ -1,19 +1,22 @@
-"""From a graph to everything that `train` takes: one place for the classifier, the studies and the benchmarks."""
+"""From a graph to everything that `train` takes, for the classifier, the studies and the benchmarks alike.
+
+Held-out labels become scores here: the only way in which they affect training.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Generator, Tensor
 
-from lignn.graph import Graph
+from lignn.errors import InputError
+from lignn.graph import Graph, Split
 from lignn.labels import KnownLabels
-from lignn.methods import Method, Problem
-from lignn.training.loop import History, Settings, train
-from lignn.training.scores import Scorer
+from lignn.methods import Method, Prediction, Problem
+from lignn.training.loop import History, Scorer, Scores, Settings, train
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,3 +64,32 @@ def assemble(
     training = inference if unseen is None else inference.without_edges_at(unseen)
     method = build(generator).to(device, inference.dtype)
     return Assembly(method, training, inference, generator)
+
+
+def f1_micro(predicted: Tensor, truth: Tensor) -> float:
+    """Return F1 over all decisions taken together; with one label a node this is the accuracy."""
+    if truth.ndim == 1:
+        return (predicted == truth).sum().item() / len(truth)
+    hits = (predicted & truth).sum().item()
+    marked = (predicted.sum() + truth.sum()).item()
+    return 2 * hits / marked if marked else 1.0
+
+
+def scorer(graph: Graph, split: Split) -> Scorer:
+    """Return a scorer of F1-micro on the labelled nodes of each non-empty part of `split`."""
+    parts = {part: getattr(split, part) & graph.labelled for part in ("train", "val", "test")}
+    return score_on(graph, {part: mask for part, mask in parts.items() if mask.any()})
+
+
+def score_on(graph: Graph, masks: Mapping[str, Tensor]) -> Scorer:
+    """Return a scorer of F1-micro on each of the masks."""
+    if graph.y is None:
+        raise InputError(f"{graph.name} has no labels to score with")
+    nodes = {name: mask.nonzero().flatten() for name, mask in masks.items()}
+    truth = {name: graph.y[index] for name, index in nodes.items()}
+
+    def score(prediction: Prediction) -> Scores:
+        labels = prediction.labels
+        return {name: f1_micro(labels[index], truth[name]) for name, index in nodes.items()}
+
+    return score

@@ -16,9 +16,12 @@ from torch import Generator, Tensor
 
 from lignn.equilibrium import Status
 from lignn.errors import ConfigError, InputError
-from lignn.methods import Carry, Method, Prediction, Problem
+from lignn.methods import Carry, Epoch, Method, Prediction, Problem
 from lignn.training import checkpoint
-from lignn.training.scores import Scorer, Scores
+
+Scores = dict[str, float]
+Scorer = Callable[[Prediction], Scores]
+"""Turns a prediction into scores by name; `val` chooses the epoch."""
 
 
 class End(StrEnum):
@@ -146,9 +149,10 @@ def train(
     else:
         history = History(end=End.NOTHING_TO_TRAIN)
     method.eval()
+    bound = method.on(inference)
     if score is not None:
-        method.choose(inference, lambda prediction: score(prediction)["val"])
-    history.prediction = method.on(inference).solve()
+        bound.choose(lambda prediction: score(prediction)["val"])
+    history.prediction = bound.solve()
     if score is not None:
         history.final = score(history.prediction)
     if history.end is End.INTERRUPTED:
@@ -162,7 +166,7 @@ def _train(
     """Run all epochs, with checkpoints, and leave the method with the best weights."""
     if path is not None and path.exists():
         run.restore(checkpoint.read(path), path, inference)
-    whole = run.state()
+    whole = {} if path is None else run.state()
     written = time.monotonic()
     try:
         while run.history.end is None:
@@ -225,7 +229,7 @@ class _Run:
             return
         scores = {} if score is None else score(prediction)
         evaluation = {} if solution is None else {"evaluation": solution.record()}
-        record = {"epoch": number, "loss": loss, **scores, **epoch.account(), **evaluation}
+        record = {"epoch": number, "loss": loss, **scores, **_account(epoch), **evaluation}
         eligible = number >= self.settings.first_epoch
         self.history.carry = carry
         if self.history.add(record | {"seconds": time.perf_counter() - start}, eligible):
@@ -266,3 +270,12 @@ class _Run:
         end = None if history["end"] is None else End(history["end"])
         carry = Carry.of(state.get("carry", {}), inference)
         self.history = History(history["epochs"], history["best"], end, carry=carry)
+
+
+def _account(epoch: Epoch) -> dict[str, Any]:
+    """Describe the solves of an epoch in plain values."""
+    if epoch.solution is None:
+        return {}
+    adjoints = epoch.solution.adjoints
+    solves = {"forward": epoch.solution.record(), "backward": adjoints[-1].record() if adjoints else None}
+    return solves if epoch.mask_rate is None else {"mask_rate": epoch.mask_rate, **solves}
