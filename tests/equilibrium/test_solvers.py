@@ -7,8 +7,8 @@ import torch
 
 from lignn.equilibrium import Space, Status, solve
 from lignn.equilibrium.norms import Change, largest, relative, rms
-from lignn.equilibrium.solvers import BY_NAME, Anderson, Broyden, Picard, Solver
-from lignn.errors import ConfigError, ConvergenceError, unknown
+from lignn.equilibrium.solvers import BY_NAME, Anderson, Broyden, Picard, Solver, by_name
+from lignn.errors import ConfigError, ConvergenceError
 from tests.problems import chain_operator
 
 SOLVERS = [Picard, Anderson, Broyden]
@@ -214,5 +214,6 @@ def test_history_is_limited():
 def test_solvers_by_name():
     assert set(BY_NAME) == {"picard", "anderson", "broyden"}
     assert all(issubclass(kind, Solver) for kind in BY_NAME.values())
-    assert BY_NAME["broyden"] is Broyden
-    assert str(unknown("solver", "andersen", BY_NAME)) == "solver 'andersen' is unknown; did you mean 'anderson'?"
+    assert by_name("broyden") is Broyden
+    with pytest.raises(ConfigError, match="solver 'andersen' is unknown; did you mean 'anderson'"):
+        by_name("andersen")
