@@ -12,7 +12,6 @@ import lignn
 SOURCE = Path(lignn.__file__).parent
 ORDER = [
     "errors",
-    "options",
     "declarations",
     "atomic",
     "graph",

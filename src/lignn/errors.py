@@ -59,6 +59,11 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
     return f"did you mean {close[0]!r}?" if close else f"choose from {', '.join(choices)}"
 
 
+def unknown(what: str, name: object, choices: Iterable[str]) -> ConfigError:
+    """Return the error for a name that is none of the choices; `what` says what kind of thing was named."""
+    return ConfigError(f"{what} {name!r} is unknown; {did_you_mean(str(name), choices)}")
+
+
 def quoted(text: str) -> str:
     """Return `text` in quotes for an error message, shortened if it is long; what an eye cannot see is escaped."""
     shown = text if len(text) <= 40 else f"{text[:37]}…"

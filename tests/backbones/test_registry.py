@@ -2,6 +2,7 @@ import subprocess
 import sys
 from functools import partial
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -9,6 +10,7 @@ from torch_geometric.nn import models
 
 from lignn import backbones
 from lignn.backbones import GCN, Adapter
+from lignn.backbones.registry import check_options
 from lignn.errors import ConfigError
 
 
@@ -90,3 +92,37 @@ def test_mistakes_are_explained(call, message):
 def test_the_import_is_light():
     code = "import sys, lignn.backbones; print({'numba', 'torch_geometric'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
+
+
+def factory(size: int = 1, rate: float = 0.5, on: bool = False, anything=None):
+    return size, rate, on, anything
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"size": np.int64(3)}, {"rate": 1}, {"on": True}, {"anything": "x"}, {"anything": 1.5}]
+)
+def test_options_that_fit(options):
+    check_options("it", factory, options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sise": 1}, "it has no option 'sise'; did you mean 'size'?"),
+        ({"size": 1.5}, "it: size: a whole number is needed, got 1.5"),
+        ({"size": True}, "it: size: a whole number is needed, got True"),
+        ({"rate": "high"}, "it: rate: a number is needed, got 'high'"),
+        ({"on": 1}, "it: on: true or false is needed, got 1"),
+    ],
+)
+def test_options_that_do_not_fit(options, message):
+    with pytest.raises(ConfigError) as error:
+        check_options("it", factory, options)
+    assert str(error.value) == message
+
+
+def test_only_some_options_may_be_given():
+    with pytest.raises(ConfigError, match="it has no option 'rate'; choose from size"):
+        check_options("it", factory, {"rate": 0.5}, ["size"])
+    with pytest.raises(ConfigError, match="it has no option 'rate'; it has none"):
+        check_options("it", factory, {"rate": 0.5}, [])

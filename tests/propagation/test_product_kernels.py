@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import torch
 
 from lignn.propagation import SparseMatrix, product_kernels
-from lignn.propagation import threads as division
+from lignn.propagation.product_kernels import PARALLEL_ABOVE, ThreadFunction, run_in_threads, run_over_rows
 
 THREADING_LAYERS = ["workqueue", "omp", "tbb"]
 
@@ -40,7 +40,7 @@ def large():
 
 def test_number_of_threads_changes_no_bit(large, threads):
     matrix, dense = large
-    assert matrix.nnz * dense.shape[1] > division.PARALLEL_ABOVE
+    assert matrix.nnz * dense.shape[1] > PARALLEL_ABOVE
     results = []
     for count in (1, 2, 3, 7):
         threads(count)
@@ -53,7 +53,7 @@ def test_a_pool_of_threads_where_openmp_is_not_gnu_changes_no_bit(large, threads
     threads(3)
     matrix, dense = large
     expected = matrix @ dense
-    monkeypatch.setattr(division, "_gomp_parallel", lambda: None)
+    monkeypatch.setattr(product_kernels, "_gomp_parallel", lambda: None)
     assert torch.equal(matrix @ dense, expected)
 
 
@@ -140,3 +140,35 @@ def test_kernels_are_cached_on_disk_where_possible(place, tmp_path):
         subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True)
     if place == "writable":
         assert len(list(folder.rglob("*.nbi"))) == len(list(folder.rglob("*.nbc"))) == 1
+
+
+def test_blocks_of_rows_cover_every_row_once_and_share_the_entries(threads):
+    threads(4)
+    indptr = np.array([0, 100, 101, 102, 200, 300, 400])
+    blocks = []
+    run_over_rows(lambda *block: blocks.append(block), indptr, multiplications=PARALLEL_ABOVE + 1)
+    assert sorted(blocks) == [(0, 1), (1, 4), (4, 5), (5, 6)]
+    blocks.clear()
+    run_over_rows(lambda *block: blocks.append(block), indptr, multiplications=PARALLEL_ABOVE)
+    assert blocks == [(0, 6)]
+
+
+def test_an_error_in_another_thread_is_raised_here(threads):
+    threads(2)
+
+    def fail_late(first, last):
+        if first:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run_over_rows(fail_late, np.arange(11), multiplications=PARALLEL_ABOVE + 1)
+
+
+@pytest.mark.parametrize("openmp", [True, False])
+def test_every_thread_is_called_with_the_task(openmp, threads, monkeypatch):
+    threads(3)
+    if not openmp:
+        monkeypatch.setattr(product_kernels, "_gomp_parallel", lambda: None)
+    calls = []
+    run_in_threads(ThreadFunction(calls.append), 42, 3)
+    assert calls == [42, 42, 42]

@@ -2,12 +2,12 @@
 
 from lignn.backbones.adapter import Adapter
 from lignn.backbones.backbone import Backbone
-from lignn.backbones.dropout import Dropout, frozen_dropout, solving
 from lignn.backbones.gat import GAT
 from lignn.backbones.gcn import GCN
 from lignn.backbones.gcnii import GCNII
 from lignn.backbones.gin import GIN
 from lignn.backbones.jknet import JKNet
+from lignn.backbones.layers import Dropout, frozen_dropout, solving
 from lignn.backbones.mlp import MLP
 from lignn.backbones.registry import names, resolve
 from lignn.backbones.sage import SAGE

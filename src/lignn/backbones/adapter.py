@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from lignn.backbones.backbone import Backbone, Features, check_choice
-from lignn.backbones.dropout import Seeded
+from lignn.backbones.layers import Seeded
 from lignn.errors import ConfigError
 from lignn.propagation import Adjacency, SparseMatrix
 from lignn.propagation.adjacency import Normalization

@@ -9,10 +9,8 @@ from typing import ClassVar, Literal
 import torch
 from torch import Generator, Tensor, nn
 
-from lignn.backbones.backbone import check_choice
-from lignn.backbones.convolution import Convolution, ConvolutionStack
-from lignn.backbones.dropout import Dropout
-from lignn.backbones.layers import ALL_COLUMNS, Linear, uniform
+from lignn.backbones.backbone import Convolution, ConvolutionStack, check_choice
+from lignn.backbones.layers import ALL_COLUMNS, Dropout, Linear, uniform
 from lignn.errors import ConfigError
 from lignn.propagation import Adjacency, SparseMatrix
 from lignn.propagation.adjacency import Normalization

@@ -7,7 +7,7 @@ from typing import cast
 import torch
 from torch import Generator, Tensor, nn
 
-from lignn.backbones.convolution import Convolution, ConvolutionStack
+from lignn.backbones.backbone import Convolution, ConvolutionStack
 from lignn.backbones.layers import ALL_COLUMNS, Linear
 from lignn.propagation import Adjacency, SparseMatrix
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from torch import Generator, Tensor, nn
 
 from lignn.backbones.backbone import LinearFirst
-from lignn.backbones.dropout import Dropout
-from lignn.backbones.layers import Linear, check_sizes, uniform
+from lignn.backbones.layers import Dropout, Linear, check_sizes, uniform
 from lignn.errors import ConfigError
 from lignn.propagation import Adjacency, SparseMatrix
 

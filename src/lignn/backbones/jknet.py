@@ -5,10 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Generator, Tensor
 
-from lignn.backbones.convolution import ConvolutionStack
-from lignn.backbones.dropout import Dropout
+from lignn.backbones.backbone import ConvolutionStack
 from lignn.backbones.gcn import GCNConv
-from lignn.backbones.layers import Linear
+from lignn.backbones.layers import Dropout, Linear
 from lignn.propagation import Adjacency
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
+from numbers import Integral, Real
 from typing import Any, TypeAlias
 
 import torch
@@ -19,8 +20,7 @@ from lignn.backbones.jknet import JKNet
 from lignn.backbones.mlp import MLP
 from lignn.backbones.sage import SAGE
 from lignn.backbones.sgc import SGC
-from lignn.errors import ConfigError
-from lignn.options import check_options, named
+from lignn.errors import ConfigError, did_you_mean, unknown
 
 BACKBONES: dict[str, type[Backbone]] = {
     "gat": GAT,
@@ -36,6 +36,12 @@ BACKBONES: dict[str, type[Backbone]] = {
 Spec: TypeAlias = str | nn.Module | Callable[..., nn.Module]
 
 SIZES = {"num_features", "num_classes", "label_inputs", "generator"}
+
+_TYPES: dict[str, tuple[type, str]] = {
+    "int": (Integral, "a whole number"),
+    "float": (Real, "a number"),
+    "bool": (bool, "true or false"),
+}
 
 
 def names() -> list[str]:
@@ -87,10 +93,37 @@ def resolve(
 def factory_of(spec: Spec) -> Callable[..., Any]:
     """Return the class or factory that `spec` names or is."""
     if isinstance(spec, str):
-        return named("backbone", spec, BACKBONES)
+        if spec not in BACKBONES:
+            raise unknown("backbone", spec, BACKBONES)
+        return BACKBONES[spec]
     if not callable(spec):
         raise ConfigError(f"backbone: a name, a class or a module is needed, got {spec!r}")
     return spec
+
+
+def check_options(
+    what: str, factory: Callable[..., Any], options: Mapping[str, Any], known: Collection[str] | None = None
+) -> None:
+    """Raise if `factory` does not have one of the options, or if a value is not of the annotated type.
+
+    Only the annotations `int`, `float` and `bool` are checked.
+
+    Args:
+        what: what has the options, for error messages.
+        factory: the function or class that will be called with the options.
+        options: values of the options by name.
+        known: names of the options that may be given; by default all parameters of `factory`.
+    """
+    parameters = inspect.signature(factory).parameters
+    known = parameters if known is None else known
+    for option, value in options.items():
+        if option not in known:
+            advice = did_you_mean(option, known) if known else "it has none"
+            raise ConfigError(f"{what} has no option {option!r}; {advice}")
+        annotation = parameters[option].annotation if option in parameters else ""
+        kind, wanted = _TYPES.get(getattr(annotation, "__name__", annotation), (object, ""))
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind in (Integral, Real)):
+            raise ConfigError(f"{what}: {option}: {wanted} is needed, got {value!r}")
 
 
 def _from_instance(module: nn.Module, num_features: int, num_classes: int, label_inputs: int) -> Backbone:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from torch import Generator, Tensor
 
-from lignn.backbones.convolution import Convolution, ConvolutionStack
+from lignn.backbones.backbone import Convolution, ConvolutionStack
 from lignn.backbones.layers import ALL_COLUMNS, Linear
 from lignn.propagation import Adjacency, SparseMatrix
 from lignn.propagation.adjacency import Normalization

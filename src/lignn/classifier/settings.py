@@ -25,10 +25,9 @@ from lignn.declarations import (
 )
 from lignn.equilibrium import GRADIENTS
 from lignn.equilibrium.solvers import BY_NAME, Solver
-from lignn.errors import ConfigError
+from lignn.errors import ConfigError, unknown
 from lignn.methods import Method
 from lignn.methods.registry import network_options
-from lignn.options import named
 
 _OPTIONS = ("method_options", "backbone_options")
 _NAMED: dict[str, Mapping[str, Any]] = {
@@ -175,8 +174,8 @@ def _check_value(name: str, value: Any) -> None:
     if not fits:
         article = "" if declared.kind == "true or false" else "a "
         raise ConfigError(f"{name}: {article}{declared.kind} is needed, got {value!r}")
-    if name in _NAMED:
-        named(name, value, _NAMED[name])
+    if name in _NAMED and value not in _NAMED[name]:
+        raise unknown(name, value, _NAMED[name])
     if name in ("hidden", "max_steps") and value < 1:
         raise ConfigError(f"{name}: at least 1 is needed, got {value}")
     if name == "seed" and not 0 <= value < 2**63:

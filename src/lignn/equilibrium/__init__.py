@@ -3,9 +3,8 @@
 from lignn.equilibrium import norms, solvers, wellposed
 from lignn.equilibrium.gradient import GRADIENTS, Gradient, Implicit, LastStep, Maps, Unrolled, gradient_named
 from lignn.equilibrium.layer import differentiable, fixed_point
-from lignn.equilibrium.solution import Solution, Status
-from lignn.equilibrium.solve import Map, adjoint, solve
-from lignn.equilibrium.space import WHOLE, Space
+from lignn.equilibrium.norms import WHOLE, Space
+from lignn.equilibrium.solve import Map, Solution, Status, adjoint, solve
 
 __all__ = [
     "GRADIENTS",

@@ -24,12 +24,9 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from lignn.equilibrium.solution import Solution
-from lignn.equilibrium.solve import Map, adjoint
-from lignn.equilibrium.solvers import Solver
-from lignn.equilibrium.space import WHOLE, Space
-from lignn.errors import ConfigError
-from lignn.options import named
+from lignn.equilibrium.norms import WHOLE, Space
+from lignn.equilibrium.solve import Map, Solution, Solver, adjoint
+from lignn.errors import ConfigError, unknown
 
 
 @dataclass(frozen=True)
@@ -131,7 +128,9 @@ def gradient_named(name: str, adjoint_solver: Solver | None = None) -> Gradient:
     Raises:
         ConfigError: if the name is unknown; the message names the closest one.
     """
-    return named("gradient", name, GRADIENTS)(adjoint_solver)
+    if name not in GRADIENTS:
+        raise unknown("gradient", name, GRADIENTS)
+    return GRADIENTS[name](adjoint_solver)
 
 
 def _attach_adjoint(fn: Map, solution: Solution, value: Tensor | None, solver: Solver, space: Space) -> Tensor:

@@ -7,10 +7,8 @@ from dataclasses import replace
 from torch import Tensor
 
 from lignn.equilibrium.gradient import Gradient, Implicit, Maps
-from lignn.equilibrium.solution import Solution
-from lignn.equilibrium.solve import Map, solve
-from lignn.equilibrium.solvers import Picard, Solver
-from lignn.equilibrium.space import WHOLE, Space
+from lignn.equilibrium.norms import WHOLE, Space
+from lignn.equilibrium.solve import Map, Picard, Solution, Solver, solve
 
 
 def fixed_point(

@@ -1,4 +1,11 @@
-"""How large a step's change is: a norm is a function of a `Change`, and the usual ones also have names."""
+"""What a solve measures: the change of the state in one step, its size, and the reductions that compute it.
+
+A `Space` says who holds the entries of the state. If one process holds them all, use `WHOLE`, the default everywhere.
+If the rows are spread over processes, each process runs the same solve on its own rows, with a `Space` whose reductions
+run over all processes. Every process then sees the same numbers, takes the same decisions and stops at the same step.
+
+A norm is a function of a `Change`; the usual norms also have names.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +15,41 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from lignn.equilibrium.space import WHOLE, Space
-from lignn.options import named
+from lignn.errors import unknown
+
+
+class Space:
+    """The reductions that solvers need, for a state that one process holds whole.
+
+    For a state that is spread over processes, override all four methods. Each must return the same numbers in every
+    process.
+    """
+
+    def norm(self, x: Tensor) -> float:
+        """Return the Frobenius norm of `x`."""
+        return x.norm().item()
+
+    def largest(self, x: Tensor) -> float:
+        """Return the largest absolute entry of `x`; 0 if it has no entries."""
+        low, high = (bound.item() for bound in x.aminmax()) if x.numel() else (0.0, 0.0)
+        return max(-low, high)
+
+    def entries(self, x: Tensor) -> int:
+        """Return the number of entries of `x`."""
+        return x.numel()
+
+    def inner(self, rows: Tensor, x: Tensor) -> Tensor:
+        """Return `rows @ x`, a sum over the entries of the state.
+
+        Args:
+            rows: flattened states, [entries] or [k, entries].
+            x: flattened states, [entries] or [entries, k].
+        """
+        return rows @ x
+
+
+WHOLE = Space()
+"""The space of a state that this process holds whole."""
 
 
 class Change:
@@ -67,4 +107,8 @@ def resolve(norm: str | Norm) -> Norm:
     Raises:
         ConfigError: if the name is unknown.
     """
-    return norm if callable(norm) else named("norm", norm, NORMS)
+    if callable(norm):
+        return norm
+    if norm not in NORMS:
+        raise unknown("norm", norm, NORMS)
+    return NORMS[norm]

@@ -1,20 +1,178 @@
-"""The forward equation `z = f(z)` and the backward equation `g = Jᵀ g + b`, both solved without gradients."""
+"""One solve, from its settings to its result: the forward equation `z = f(z)` and the backward one `g = Jᵀ g + b`.
+
+Nothing here computes gradients. The whole state is one vector: one graph is one problem, so norms and mixing weights
+are computed over the whole state, never row by row.
+"""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from lignn.equilibrium import norms
-from lignn.equilibrium.norms import Change
-from lignn.equilibrium.solution import Solution, Status
-from lignn.equilibrium.solvers import Picard, Solver
-from lignn.equilibrium.space import WHOLE, Space
+from lignn.equilibrium.norms import WHOLE, Change, Norm, Space
+from lignn.errors import ConfigError, ConvergenceError
 
 Map = Callable[[Tensor], Tensor]
+
+Rule = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""A function `(z, f(z), f(z) - z) ↦ next z`."""
+
+
+@dataclass(frozen=True)
+class Solver(ABC):
+    """Settings of a solve.
+
+    Attributes:
+        tol: the solve has converged if the norm of the change `f(z) - z` is at most this.
+        max_steps: maximum number of evaluations of f.
+        norm: norm of the change: `rms` (root mean square), `max` (largest absolute entry), `relative` (Frobenius norm
+            divided by that of f(z)), or a function of a `Change`.
+        growth: stop as diverging if a step expands the last one by more than this factor; None: stop only if the change
+            becomes very large.
+    """
+
+    tol: float = 1e-6
+    max_steps: int = 300
+    norm: str | Norm = "rms"
+    growth: float | None = None
+
+    follows_map: ClassVar[bool] = False
+    """Whether the states are z, f(z), f(f(z)), …; if the budget is used up, the result is then the last state, not the
+    one with the smallest change."""
+    rounding: ClassVar[float] = 1e1
+    """A change below this many units of rounding that no longer decreases is treated as rounding noise."""
+
+    def __post_init__(self) -> None:
+        norms.resolve(self.norm)
+        tol, max_steps = self.tol, self.max_steps
+        if not 0 <= tol < math.inf or max_steps < 0:
+            raise ConfigError(f"tol and max_steps must not be negative or infinite, got {tol} and {max_steps}")
+        if self.growth is not None and not self.growth > 0:
+            raise ConfigError(f"growth must be positive, got {self.growth}")
+
+    @abstractmethod
+    def rule(self, space: Space) -> Rule:
+        """Return a new rule without history that reduces over the state through `space`."""
+
+
+@dataclass(frozen=True)
+class Picard(Solver):
+    """Plain iteration `z ← f(z)`, the paper's solver; with `tol=0` it takes exactly `max_steps` steps."""
+
+    follows_map: ClassVar[bool] = True
+    rounding: ClassVar[float] = 1e3  # Its changes decrease at every step; those of other solvers go up and down.
+
+    def rule(self, space: Space) -> Rule:  # noqa: ARG002
+        """Return the rule `z ← f(z)`."""
+        return lambda _z, fz, _change: fz
+
+
+@dataclass(frozen=True)
+class SolverWithMemory(Solver):
+    """A solver that learns from its last steps.
+
+    Attributes:
+        memory: number of steps that it remembers.
+    """
+
+    memory: int = 5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 1 <= self.memory <= 10:
+            raise ConfigError(f"memory must be 1 … 10, got {self.memory}")
+
+
+class Status(StrEnum):
+    """How a solve ended."""
+
+    CONVERGED = "converged"
+    BUDGET = "budget used up"
+    STALLED = "stalled at rounding"
+    DIVERGING = "diverging"
+    NON_FINITE = "non-finite"
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A state, and how it was reached.
+
+    Attributes:
+        value: the equilibrium, or the best state that was reached.
+        status: how the solve ended.
+        steps: number of evaluations of the map.
+        residuals: `‖f(z_i) - z_i‖` of every step, in the solver's norm; only of the last step if the solver takes a
+            fixed number of steps.
+        contraction: `K̂ = max_i ‖f(z_i) - f(z_{i-1})‖ / ‖z_i - z_{i-1}‖` in the Frobenius norm over the steps taken,
+            the paper's stochastic Lipschitz constant; for a Picard solve `‖f(z_i) - z_i‖ / ‖z_i - z_{i-1}‖`. 0 if
+            fewer than two steps were measured.
+        tol: tolerance of the solver; 0 if it takes a fixed number of steps.
+        adjoints: the backward solves through this equilibrium, appended as they happen.
+    """
+
+    value: Tensor
+    status: Status
+    steps: int
+    residuals: tuple[float, ...]
+    contraction: float
+    tol: float
+    adjoints: list[Solution] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the solve reached an equilibrium, to tolerance or rounding, or took the fixed number of steps."""
+        fixed_steps = self.tol == 0 and self.status is Status.BUDGET
+        return fixed_steps or self.status in (Status.CONVERGED, Status.STALLED)
+
+    @property
+    def residual(self) -> float:
+        """The last residual; infinity if no step was taken."""
+        return self.residuals[-1] if self.residuals else float("inf")
+
+    @property
+    def message(self) -> str:
+        """One sentence that says what happened and what to try."""
+        reached = f"residual {self.residual:.3g} after {self.steps} steps, tolerance {self.tol:.3g}"
+        drifts = self.status is Status.BUDGET and self.contraction >= 1
+        advice = _NO_CONTRACTION if drifts else _ADVICE[self.status]
+        return f"{self.status}: {reached}, K̂ {self.contraction:.3g}{advice}"
+
+    def require(self) -> Solution:
+        """Return this solution if it is `ok`.
+
+        Raises:
+            ConvergenceError: if it is not.
+        """
+        if not self.ok:
+            raise ConvergenceError(self.message, self)
+        return self
+
+    def record(self) -> dict[str, Any]:
+        """Return status, steps, residual and contraction as plain values, for histories."""
+        return {
+            "status": str(self.status),
+            "steps": self.steps,
+            "residual": self.residual if self.residuals else None,
+            "contraction": self.contraction,
+        }
+
+
+_ADVICE = {
+    Status.CONVERGED: "",
+    Status.BUDGET: "; raise max_steps or tol, or try another solver",
+    Status.STALLED: "; the tolerance is below what this precision can resolve: raise tol or use float64",
+    Status.DIVERGING: "; the map expands: make it contract (smaller weights, larger mask rate)",
+    Status.NON_FINITE: "; the map returned NaN or infinity: look for overflow in its inputs or weights",
+}
+_NO_CONTRACTION = "; the map does not contract (it oscillates or drifts): try another solver or a larger mask rate"
 
 _OUT_OF_BOUNDS = 1e4
 """A change this many times the smallest one so far means divergence."""

@@ -8,8 +8,8 @@ from typing import Literal, get_args
 from lignn.backbones import Backbone
 from lignn.equilibrium import Gradient, Implicit, LastStep
 from lignn.equilibrium.gradient import gradient_named
-from lignn.equilibrium.solvers import Picard, Solver, by_name
-from lignn.errors import ConfigError
+from lignn.equilibrium.solvers import BY_NAME, Picard, Solver
+from lignn.errors import ConfigError, unknown
 from lignn.labels import SoftmaxJacobian
 from lignn.methods.label_inputted import LabelInputted, MaskRate
 from lignn.methods.masking import LoopingState, ShareOfTraining
@@ -147,7 +147,9 @@ class LIGNN(LabelInputted):
         forward = solver
         if isinstance(forward, str):
             tol = 1e-4 / c if tol is None else tol
-            forward = by_name(forward)(tol=tol, max_steps=max_steps, growth=forward_growth)
+            if forward not in BY_NAME:
+                raise unknown("solver", forward, BY_NAME)
+            forward = BY_NAME[forward](tol=tol, max_steps=max_steps, growth=forward_growth)
         if adjoint == "paper":
             backward = replace(forward, tol=1e-5 * (c - 1) / c**2, norm="rms", growth=1.1 if adaptive else None)
         else:

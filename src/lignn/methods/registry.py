@@ -9,10 +9,10 @@ from typing import Any
 from torch import Generator, nn
 
 from lignn.backbones import resolve
-from lignn.backbones.registry import Spec, factory_of
+from lignn.backbones.registry import Spec, check_options, factory_of
 from lignn.declarations import METHODS, OF_SOLVER
-from lignn.equilibrium.solvers import Solver, by_name
-from lignn.errors import ConfigError, did_you_mean
+from lignn.equilibrium.solvers import BY_NAME, Solver
+from lignn.errors import ConfigError, did_you_mean, unknown
 from lignn.methods.correct_and_smooth import CorrectAndSmooth
 from lignn.methods.eignn import EIGNN
 from lignn.methods.ignn import IGNN
@@ -21,7 +21,6 @@ from lignn.methods.network import Network
 from lignn.methods.presets import LIGNN, LabelInput, LabelReuse, LaE
 from lignn.methods.propagated import LPA, ResLPA
 from lignn.methods.threeference import ThreeFerence
-from lignn.options import check_options
 
 NAMES = tuple(METHODS)
 
@@ -122,5 +121,7 @@ def _with_solver(options: dict[str, Any], known: list[str]) -> dict[str, Any]:
     if not given or "solver" not in known or "tol" in known:
         return options
     kind = given.pop("solver", "anderson")
-    solver = kind if isinstance(kind, Solver) else by_name(kind)(**given)
+    if not isinstance(kind, Solver) and kind not in BY_NAME:
+        raise unknown("solver", kind, BY_NAME)
+    solver = kind if isinstance(kind, Solver) else BY_NAME[kind](**given)
     return {name: value for name, value in options.items() if name not in OF_SOLVER} | {"solver": solver}

@@ -1,16 +1,23 @@
-"""Product of a CSR matrix and a dense matrix on the CPU: the kernel, and the choice of how to run it.
+"""Product of a CSR matrix and a dense matrix on the CPU: the kernel, and the threads that run it.
 
 The kernel is compiled for one number of columns, so that the sums of a row stay in vector registers while its entries
 are read once. Each row is summed by one thread, in an order that depends on the row alone. So a product has the same
 bits in every run and for any number of threads.
+
+PyTorch's OpenMP threads stay awake for a while after an operator. A second pool of threads would have to wake up for
+every product and would find the cores occupied. So the kernels run on PyTorch's threads, and `torch.set_num_threads`
+sets their number.
 
 This module imports Numba, so the package imports it at the first product.
 """
 
 import ctypes
 import mmap
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numba
@@ -20,13 +27,13 @@ from numba import carray, cfunc, njit, types
 from torch import Tensor
 
 from lignn.propagation.intrinsics import add, add_scaled, as_pointer, count_up, prefetch, store, zeros
-from lignn.propagation.threads import ThreadFunction, run_in_threads, threads_for
 
 BLOCK_BYTES = 512  # of a row, computed in one pass: two vectors of this size fill half of the AVX-512 registers
 PREFETCH_AHEAD = 16  # entries; hides the latency of the last-level cache
 PREFETCH_ABOVE = 1 << 20  # bytes of the dense matrix; smaller ones stay in the second-level cache
 HUGE_PAGES_ABOVE = 1 << 22  # bytes of the result
 NARROW = 16  # columns; products with fewer take about the same time
+PARALLEL_ABOVE = 1 << 20  # multiplications; for fewer, a second thread costs more time than it saves
 SHARES_PER_THREAD = 4  # shares of the entries: if a thread is interrupted, the others take its remaining ones
 
 _ADDRESSES = ("indptr", "indices", "values", "dense", "out")
@@ -37,6 +44,9 @@ _TASK = np.dtype([(name, np.int64) for name in ("shares_taken", *_ADDRESSES, *_N
 _NUMPY: dict[torch.dtype, Any] = {
     torch.int32: np.int32, torch.int64: np.int64, torch.float32: np.float32, torch.float64: np.float64,
 }  # fmt: skip
+
+ThreadFunction = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+"""C function that every thread calls with the same address, and that takes its share of the work by itself."""
 
 
 def cached_on_disk(compiler: Callable[..., Any], *args: Any, **options: Any) -> Callable[[Callable[..., None]], Any]:
@@ -146,3 +156,71 @@ def _madvise() -> Callable[[int, int, int], int] | None:
     function = ctypes.CDLL(None).madvise
     function.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
     return function
+
+
+def threads_for(multiplications: int) -> int:
+    """Return the number of threads to use for this many multiplications."""
+    return torch.get_num_threads() if multiplications > PARALLEL_ABOVE and not _forked else 1
+
+
+def run_in_threads(function: Any, address: int, threads: int) -> None:
+    """Call `function(address)` once in each of several threads at the same time, and wait for all of them."""
+    if threads == 1:
+        function(address)
+    elif (gomp_parallel := _gomp_parallel()) is not None:
+        gomp_parallel(function, address, threads, 0)
+    else:
+        list(_pool().map(function, [address] * threads))
+
+
+def run_over_rows(function: Callable[[int, int], None], indptr: np.ndarray, multiplications: int) -> None:
+    """Call `function(first, last)` for one block of rows per thread.
+
+    The blocks have about equally many entries, not rows, because few rows of a power-law graph hold most entries.
+    """
+    threads = threads_for(multiplications)
+    if threads == 1:
+        function(0, len(indptr) - 1)
+        return
+    inner = np.searchsorted(indptr, np.linspace(0, indptr[-1], threads + 1)[1:-1]).tolist()
+    blocks = iter(pairwise([0, *inner, len(indptr) - 1]))
+    errors: list[BaseException] = []
+
+    def take_blocks(_: Any) -> None:
+        try:
+            for block in blocks:
+                function(*block)
+        except BaseException as error:  # C code that calls Python cannot pass on an exception: it is raised below
+            errors.append(error)
+
+    run_in_threads(ThreadFunction(take_blocks), 0, threads)
+    if errors:
+        raise errors[0]
+
+
+@cache
+def _gomp_parallel() -> Callable[..., None] | None:
+    """Return `GOMP_parallel(function, address, threads, flags)` of GNU's OpenMP if PyTorch has loaded it, else None."""
+    function = getattr(ctypes.CDLL(None), "GOMP_parallel", None) if os.name == "posix" else None
+    if function is not None:
+        function.argtypes = [ThreadFunction, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint]
+        function.restype = None
+    return function
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="lignn-kernel")
+
+
+_forked = False
+
+
+def _use_one_thread() -> None:
+    """Use one thread in a forked process: it has not inherited the threads that OpenMP would wait for."""
+    global _forked
+    _forked = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_use_one_thread)

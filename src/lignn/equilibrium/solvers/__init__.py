@@ -1,15 +1,14 @@
-"""Solvers of `z = f(z)`, one a file.
+"""Solvers of `z = f(z)`. `Picard` is the default of `solve` and defined beside it; each of the others has a file.
 
 How to choose: `Picard` if the map contracts well (K̂ below about 0.8) or if you want a fixed number of steps; `Anderson`
 if the map contracts slowly or the tolerance is tight; `Broyden` if Anderson's history is not enough, e.g. for maps that
 rotate or expand the state in some directions.
 """
 
+from lignn.equilibrium.solve import Picard, Rule, Solver
 from lignn.equilibrium.solvers.anderson import Anderson
 from lignn.equilibrium.solvers.broyden import Broyden
-from lignn.equilibrium.solvers.picard import Picard
-from lignn.equilibrium.solvers.solver import Rule, Solver
-from lignn.options import named
+from lignn.errors import unknown
 
 __all__ = ["BY_NAME", "Anderson", "Broyden", "Picard", "Rule", "Solver", "by_name"]
 
@@ -23,4 +22,6 @@ def by_name(name: str) -> type[Solver]:
     Raises:
         ConfigError: if there is none; the message names the closest one.
     """
-    return named("solver", name, BY_NAME)
+    if name not in BY_NAME:
+        raise unknown("solver", name, BY_NAME)
+    return BY_NAME[name]

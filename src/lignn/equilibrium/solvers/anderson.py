@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lignn.equilibrium.solvers.solver import Rule, SolverWithMemory
-from lignn.equilibrium.space import Space
+from lignn.equilibrium.norms import Space
+from lignn.equilibrium.solve import Rule, SolverWithMemory
 
 
 @dataclass(frozen=True)

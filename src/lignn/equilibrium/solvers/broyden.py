@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from lignn.equilibrium.solvers.solver import Rule, SolverWithMemory
-from lignn.equilibrium.space import Space
+from lignn.equilibrium.norms import Space
+from lignn.equilibrium.solve import Rule, SolverWithMemory
 
 
 @dataclass(frozen=True)
