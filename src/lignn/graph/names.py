@@ -16,9 +16,14 @@ from lignn.errors import DataWarning, GraphError, quoted
 MISSING = ("?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NAN", "NULL", "Null", "null", "None")
 """Labels that mean unknown by default, besides -1."""
 
+SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half of a character, which is not a text; it stands for bytes that could not be decoded."""
+
 _MINUS_ONE = {"-1", "-1.0"}
-_INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
-TRIMMED = "".join(filter(str.isspace, map(chr, range(0x3001)))) + _INVISIBLE
+_ZERO_WIDTH = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+INVISIBLE = f"[{_ZERO_WIDTH}]"
+"""Pattern of a character without width."""
+TRIMMED = "".join(filter(str.isspace, map(chr, range(0x3001)))) + _ZERO_WIDTH
 """Characters that are removed at both ends of a text: white space, no-break spaces and zero-width characters."""
 
 
@@ -59,7 +64,7 @@ def note_twins(where: str, texts: Iterable[str]) -> None:
     first: dict[str, str] = {}
     pairs = []
     for text in texts:
-        key = re.sub(f"[{_INVISIBLE}]", "", unicodedata.normalize("NFKC", text)).casefold()
+        key = re.sub(INVISIBLE, "", unicodedata.normalize("NFKC", text)).casefold()
         if first.setdefault(key, text) != text:
             pairs.append(f"{quoted(first[key])} and {quoted(text)}")
     if pairs:
