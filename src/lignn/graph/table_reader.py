@@ -214,7 +214,10 @@ def _read_edges(table: Table, ids: pa.Array, metadata: Metadata) -> tuple[np.nda
     ends, weights = [np.empty((2, 0), np.int32)], [np.empty(0, metadata.weight_type)]
     try:
         for block in table.blocks({name: types[name] for name in table.columns}):
-            number = pc.index_in(metadata.normalised(pa.concat_arrays([block["source"], block["target"]])), ids)
+            texts = pa.concat_arrays([block["source"], block["target"]])
+            number = pc.index_in(texts, ids)
+            if number.null_count:
+                number = pc.index_in(metadata.normalised(texts), ids)
             if number.null_count:
                 raise BadRowsError("an edge joins an unknown node")
             ends.append(number.to_numpy().reshape(2, -1))
