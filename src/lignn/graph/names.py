@@ -34,12 +34,13 @@ def normalised(text: str) -> str:
 
 def missing_marks(missing: Collection[str] | None, classes: Collection[str] = ()) -> set[str]:
     """Return the labels that mean unknown: `missing`, or by default -1 and the usual marks; never a class."""
-    marks = {*MISSING, *_MINUS_ONE} if missing is None else {*map(normalised, missing)}
+    given = [missing] if isinstance(missing, str) else missing
+    marks = {*MISSING, *_MINUS_ONE} if given is None else {normalised(str(mark)) for mark in given}
     return marks.difference(classes) | {""}
 
 
 def unknown_labels(labels: Collection[str], missing: Collection[str] | None, classes: Collection[str] = ()) -> set[str]:
-    """Return those of the distinct, normalised labels that mean unknown; raise if this is not clear of -1."""
+    """Return those of the distinct, normalised labels that mean unknown; raise if -1 may be a class."""
     unknown = missing_marks(missing, classes).intersection(labels)
     others = set(labels) - unknown
     if missing is None and unknown & _MINUS_ONE and not classes and others and others <= {"1", "1.0"}:
@@ -85,7 +86,7 @@ def _sort_key(name: str) -> tuple[bool, int, str]:
 def class_names(names: Sequence[str]) -> tuple[str, ...]:
     """Return the names of the classes as a tuple; raise if two are equal."""
     names = tuple(str(name) for name in names)
-    if repeated := _first_repeat(names):
+    if repeated := _repeated(names):
         raise GraphError(f"class_names: two classes are named {repeated}")
     return names
 
@@ -95,16 +96,14 @@ def feature_names(names: Sequence[str], num_features: int) -> tuple[str, ...]:
     names = tuple(str(name) for name in names)
     if len(names) != num_features:
         raise GraphError(f"feature_names: one name per feature is needed ({num_features}), got {len(names)}")
-    if repeated := _first_repeat(names):
+    if repeated := _repeated(names):
         raise GraphError(f"feature_names: two features are named {repeated}")
     return names
 
 
-def _first_repeat(names: Sequence[str]) -> str | None:
-    """Return the first name that occurs twice, in quotes; None if all are different."""
-    if len(set(names)) == len(names):
-        return None
-    return repr(Counter(names).most_common(1)[0][0])
+def _repeated(names: Sequence[str]) -> str | None:
+    """Return a name that occurs twice, in quotes; None if all are different."""
+    return None if len(set(names)) == len(names) else repr(Counter(names).most_common(1)[0][0])
 
 
 def node_ids(ids: Any, num_nodes: int) -> np.ndarray:
