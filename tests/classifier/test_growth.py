@@ -108,7 +108,7 @@ def test_labels_of_new_nodes_can_be_given():
         (([[0.0] * 6], [[0], [90]]), "the graph has ids: give ids for the new nodes"),
         (([[0.0] * 6], [[0], [91]], ["n"]), "outside of the nodes 0 … 90"),
         (([[0.0] * 6], [["node0"], ["who"]], ["n"]), "edge to node 'who', which is neither in the graph nor new"),
-        (([[0.0] * 6], [[0], [90]], ["node3"]), "'node3' is the name of node 3 and of node 90"),
+        (([[0.0] * 6], [[0], [90]], ["node3"]), "'node3' is the id of node 3 and of node 90"),
         ((np.zeros((0, 6)), [[0], [1]], []), "no new node is given"),
         ((None, [[0], [90]], ["n"]), "the graph has 6 features: give those of the new nodes"),
         (([0.0] * 6, [[0], [90]], ["n"]), "one row a new node is needed, got an array of 1 dimension"),

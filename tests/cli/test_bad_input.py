@@ -59,7 +59,7 @@ TABLES: dict[str, tuple[str | bytes, str | bytes, str]] = {
     "no nodes": ("id,label\n", EDGES, "mine/nodes.csv: has a header but no nodes"),
     "no edges": (NODES, "source,target\n", "mine has no edges, so no label can reach another node"),
     "Latin-1": (NODES.replace("f,blue", "f,blå").encode("latin-1"), EDGES, "line 7, column 'label': is not UTF-8"),
-    "UTF-16": (NODES.encode("utf-16"), EDGES, "mine/nodes.csv, line 1: is not UTF-8 text; save the file as UTF-8"),
+    "UTF-16": (NODES.encode("utf-16"), EDGES, "mine/nodes.csv, line 1: looks like UTF-16 text; save the file as UTF-8"),
     "NUL": (NODES.replace("0.5,1", "\0,1"), EDGES, "nodes.csv, line 7"),
     "semicolons": (NODES.replace(",", ";"), EDGES, "separate the cells by commas, not by ';'"),
     "column twice": (NODES.replace("x1", "x0"), EDGES, "nodes.csv, column 4: a second column is named 'x0'"),

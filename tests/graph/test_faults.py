@@ -68,9 +68,9 @@ NOT_TEXT = pa.Array.from_buffers(pa.string(), 3, [None, pa.py_buffer(OFFSETS.tob
             r"nodes.csv, line 5, column 'label': 'cat\x00' ends in a NUL character; remove it",
         ),
         (
-            "id,labels\na,red\nb,red|NA\nc,NA\n",
+            "id,labels\na,red\nb,red|NA \nc,NA\n",
             EDGES,
-            "nodes.csv, line 3, column 'labels': 'NA' means unknown, it cannot be one of several labels; remove it",
+            "nodes.csv, line 3, column 'labels': 'NA ' means unknown, it cannot be one of several labels; remove it",
         ),
         (
             "id,label\na,-1\nb,1\nc,-1\n",

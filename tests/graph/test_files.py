@@ -85,6 +85,7 @@ def test_numbers_of_any_type_become_floats():
     assert files.as_floats(np.arange(3)).dtype == np.float32
     assert files.as_floats(np.array([1.5], ">f8")).dtype == np.dtype("=f8")
     assert files.as_floats(np.array([1.5], np.float16)).dtype == np.float32
+    assert files.as_floats(np.array(["1e4000"]).astype(np.longdouble)).dtype == np.float64
 
 
 HEADER = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2), }"

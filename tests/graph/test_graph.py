@@ -131,6 +131,8 @@ BAD_SPLIT = Split.from_indices(2, [0], [1], [])
         ({"node_ids": [["a"], ["b"], ["c"]]}, r"node_ids: one id per node is needed \(3 nodes\), got shape \(3, 1\)"),
         ({"node_ids": ["a", "b", "\ud800"]}, "node_ids: texts are needed"),
         ({"splits": [BAD_SPLIT]}, "splits: split 0 is over 2 nodes, the graph has 3"),
+        ({"num_nodes": 10**15}, "1000000000000000 nodes are too many; is the number of nodes, or the end of an edge"),
+        ({"edge_index": [[0], [2**62]]}, "4611686018427387905 nodes are too many"),
         ({"edge_index": [[], []]}, "the graph is empty: it has no nodes; give num_nodes"),
     ],
 )

@@ -99,6 +99,9 @@ def test_which_marks_are_unknown_labels_can_be_chosen(folder):
     assert graph.class_names == ("NA", "dog")
     assert graph.y.tolist() == [0, 1, -1]
     assert Graph.read(folder, missing=[]).class_names == ("-9", "NA", "dog")
+    for missing in ("-9", [-9]):
+        with pytest.warns(DataWarning, match="-9"):
+            assert Graph.read(folder, missing=missing).num_classes == 2
     graph.write(folder.parent / "g.npz")
     with pytest.raises(TableError, match=r"missing is for tables; in an \.npz file, the label -1 means unknown"):
         Graph.read(folder.parent / "g.npz", missing=["NA"])
@@ -340,7 +343,7 @@ def test_damaged_parquet_is_read_or_bad_input(data):
 
 
 CELLS = st.sampled_from(
-    ["a", "b", "c", "", "1", "nan", "train", '"', '"a"', "\r", "\n", ",", "|", " ", "\0", "é", "1e999"]
+    [*"abcA1é|, ", "", "-1", "nan", "train", '"', '"a"', "\r", "\n", "\0", "1e999", "e\u0301", "\u00a0", "\u200b"]
 )
 
 

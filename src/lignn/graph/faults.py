@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import NoReturn
 
 from lignn.errors import TableError, quoted
-from lignn.graph.names import normalised
+from lignn.graph.names import SURROGATE, normalised
 from lignn.graph.table_file import Table
 
 Check = Callable[[str, int], str | None]
@@ -16,7 +16,6 @@ Check = Callable[[str, int], str | None]
 
 _MAX_SHOWN = 10
 _NUMBER = re.compile(r"[ \t]*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?[ \t]*", re.ASCII | re.IGNORECASE)
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _NOT_FINITE = re.compile(r"[ \t]*[+-]?(nan|inf|infinity)[ \t]*", re.IGNORECASE)
 
 
@@ -48,7 +47,7 @@ def report(table: Table, checks: Mapping[str, Check], otherwise: str) -> NoRetur
 
 
 def _fault(cell: str, row: int, check: Check) -> str | None:
-    if not cell.isascii() and _SURROGATE.search(cell):
+    if not cell.isascii() and SURROGATE.search(cell):
         return "is not UTF-8 text; save the file as UTF-8"
     if cell.endswith("\0"):
         return f"{quoted(cell)} ends in a NUL character; remove it"
@@ -103,7 +102,7 @@ def several(check: Check, missing: Collection[str] = ()) -> Check:
     def check_all(cell: str, row: int) -> str | None:
         labels = cell.split("|")
         for label in labels:
-            if len(labels) > 1 and label in missing:
+            if len(labels) > 1 and normalised(label) in missing:
                 return f"{quoted(label)} means unknown, it cannot be one of several labels; remove it"
             if fault := check(label, row):
                 return fault

@@ -146,7 +146,8 @@ def _indices(arrays: Mapping[str, np.ndarray], key: str, low: int, high: int, le
 def as_floats(array: np.ndarray) -> np.ndarray:
     """Return numbers as float32, or float64 for double precision, in this machine's byte order, as torch needs them."""
     double = array.dtype.kind == "f" and array.dtype.itemsize >= 8
-    return array.astype(np.float64 if double else np.float32, copy=False)
+    with np.errstate(over="ignore"):  # the checks of a graph name an infinite number by its place
+        return array.astype(np.float64 if double else np.float32, copy=False)
 
 
 def _read_array(file: IO[bytes], size: int, where: str) -> np.ndarray:

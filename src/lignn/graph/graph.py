@@ -71,7 +71,7 @@ class Graph:
     ) -> None:
         edge_index = validate.edges(edge_index)
         x = None if x is None else validate.features(x)
-        n = _count_nodes(edge_index, x, y, num_nodes, node_ids)
+        n = validate.count_nodes(edge_index, x, y, num_nodes, node_ids)
         validate.edges_in_range(edge_index, n)
         if y is not None:
             y, class_names = validate.labels(y, n, class_names)
@@ -300,18 +300,3 @@ class Graph:
         parts += [f"{self.num_classes} classes"] * (self.y is not None)
         parts += [f"{len(self.splits)} splits"] * bool(self.splits)
         return f"Graph({self.name!r}: {', '.join(parts)})"
-
-
-def _count_nodes(edge_index: Tensor, x: Features | None, y: Any, num_nodes: int | None, ids: Any) -> int:
-    """Return the number of nodes in the parts, which must agree; without any, the largest node in an edge + 1."""
-    counts = {"x": x if x is None else x.shape[0], "num_nodes": num_nodes}
-    counts |= {"node_ids": ids if ids is None else len(ids), "y": y if y is None else len(y)}
-    known = {part: count for part, count in counts.items() if count is not None}
-    if len(set(known.values())) > 1:
-        raise GraphError(
-            "the parts disagree on the number of nodes: " + ", ".join(f"{k} {v}" for k, v in known.items())
-        )
-    n = next(iter(known.values())) if known else (int(edge_index.max()) + 1 if edge_index.numel() else 0)
-    if n < 1:
-        raise GraphError("the graph is empty: it has no nodes; give num_nodes for a graph without edges and features")
-    return n

@@ -69,7 +69,7 @@ class Metadata:
         with open_file(path) as file:
             content = file.read()
         try:
-            entries = json.loads(content.decode())
+            entries = json.loads(content.decode("utf-8-sig"))
         except (ValueError, RecursionError) as error:
             raise TableError(f"{path}: is not JSON ({error})") from error
         if not isinstance(entries, dict):
@@ -90,7 +90,9 @@ def _check(path: Path, key: str, value: object) -> None:
     if key == "format":
         return
     if key == "classes":
-        texts = isinstance(value, list) and all(isinstance(name, str) for name in value)
+        texts = isinstance(value, list) and all(
+            isinstance(name, str) and not names.SURROGATE.search(name) for name in value
+        )
         fits, wanted = value is None or texts, "null or a list of different texts"
     elif key in ("class_names", "node_ids", "feature_names"):
         fits, wanted = isinstance(value, bool), "true or false"

@@ -20,9 +20,14 @@ if TYPE_CHECKING:
 MISSING = ("?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NAN", "NULL", "Null", "null", "None")
 """Labels that mean unknown by default, besides -1."""
 
+SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half of a character, which is not a text; it stands for bytes that could not be decoded."""
+
 _MINUS_ONE = {"-1", "-1.0"}
-_INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
-TRIMMED = "".join(filter(str.isspace, map(chr, range(0x3001)))) + _INVISIBLE
+_ZERO_WIDTH = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+INVISIBLE = f"[{_ZERO_WIDTH}]"
+"""Pattern of a character without width."""
+TRIMMED = "".join(filter(str.isspace, map(chr, range(0x3001)))) + _ZERO_WIDTH
 """Characters that are removed at both ends of a text: white space, no-break spaces and zero-width characters."""
 
 
@@ -33,12 +38,13 @@ def normalised(text: str) -> str:
 
 def missing_marks(missing: Collection[str] | None, classes: Collection[str] = ()) -> set[str]:
     """Return the labels that mean unknown: `missing`, or by default -1 and the usual marks; never a class."""
-    marks = {*MISSING, *_MINUS_ONE} if missing is None else {*map(normalised, missing)}
+    given = [missing] if isinstance(missing, str) else missing
+    marks = {*MISSING, *_MINUS_ONE} if given is None else {normalised(str(mark)) for mark in given}
     return marks.difference(classes) | {""}
 
 
 def unknown_labels(labels: Collection[str], missing: Collection[str] | None, classes: Collection[str] = ()) -> set[str]:
-    """Return those of the distinct, normalised labels that mean unknown; raise if this is not clear of -1."""
+    """Return those of the distinct, normalised labels that mean unknown; raise if -1 may be a class."""
     unknown = missing_marks(missing, classes).intersection(labels)
     others = set(labels) - unknown
     if missing is None and unknown & _MINUS_ONE and not classes and others and others <= {"1", "1.0"}:
@@ -63,7 +69,7 @@ def note_twins(where: str, texts: Iterable[str]) -> None:
     first: dict[str, str] = {}
     pairs = []
     for text in texts:
-        key = re.sub(f"[{_INVISIBLE}]", "", unicodedata.normalize("NFKC", text)).casefold()
+        key = re.sub(INVISIBLE, "", unicodedata.normalize("NFKC", text)).casefold()
         if first.setdefault(key, text) != text:
             pairs.append(f"{quoted(first[key])} and {quoted(text)}")
     if pairs:
@@ -84,7 +90,7 @@ def _sort_key(name: str) -> tuple[bool, int, str]:
 def class_names(names: Sequence[str]) -> tuple[str, ...]:
     """Return the names of the classes as a tuple; raise if two are equal."""
     names = tuple(str(name) for name in names)
-    if repeated := _first_repeat(names):
+    if repeated := _repeated(names):
         raise GraphError(f"class_names: two classes are named {repeated}")
     return names
 
@@ -94,16 +100,14 @@ def feature_names(names: Sequence[str], num_features: int) -> tuple[str, ...]:
     names = tuple(str(name) for name in names)
     if len(names) != num_features:
         raise GraphError(f"feature_names: one name per feature is needed ({num_features}), got {len(names)}")
-    if repeated := _first_repeat(names):
+    if repeated := _repeated(names):
         raise GraphError(f"feature_names: two features are named {repeated}")
     return names
 
 
-def _first_repeat(names: Sequence[str]) -> str | None:
-    """Return the first name that occurs twice, in quotes; None if all are different."""
-    if len(set(names)) == len(names):
-        return None
-    return repr(Counter(names).most_common(1)[0][0])
+def _repeated(names: Sequence[str]) -> str | None:
+    """Return a name that occurs twice, in quotes; None if all are different."""
+    return None if len(set(names)) == len(names) else repr(Counter(names).most_common(1)[0][0])
 
 
 def node_ids(ids: Any, num_nodes: int) -> np.ndarray:

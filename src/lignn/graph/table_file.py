@@ -87,7 +87,7 @@ class CsvTable:
     def _header(self) -> tuple[list[str], int]:
         """The names in the header, and the position in the file where the header ends."""
         with open_file(self.path) as file:
-            first = file.readline()
+            first = file.readline(4096)
             if 3 * first.count(0) >= len(first) > 0:
                 raise TableError(f"{self.path}, line 1: looks like UTF-16 text; save the file as UTF-8")
             file.seek(0)

@@ -131,21 +131,25 @@ def _labels(
     where: str, column: pa.Array, several: bool, metadata: Metadata, missing: Collection[str] | None
 ) -> tuple[np.ndarray | None, tuple[str, ...] | None]:
     """Return class numbers, or 0/1 rows if a node may have `several` labels; and the classes."""
-    words = _words(column, several, metadata)[1]
+    lists = pc.split_pattern(column, "|") if several else None
+    words = column if lists is None else metadata.normalised(lists.flatten())
+    distinct = set(pc.unique(words).to_pylist())
     try:
-        unknown = names.unknown_labels(pc.unique(words).to_pylist(), missing, metadata.classes or ())
+        unknown = names.unknown_labels(distinct, missing, metadata.classes or ())
     except GraphError as error:
         raise TableError(f"{where}: {error}") from error
     marked = pc.is_in(column, pa.array(sorted(unknown), TEXT))
-    lists, words = _words(pc.if_else(marked, pa.scalar("", TEXT), column), several, metadata)
-    used = {word for word in pc.unique(words).to_pylist() if word}
+    used = distinct - unknown
     classes = names.sorted_classes(used) if metadata.classes is None else metadata.classes
-    if used & unknown:
-        raise BadRowsError("one of several labels means unknown")
     if not used.issubset(classes):
         raise BadRowsError("a label is not among the classes in graph.json")
     if metadata.classes is None and any(word.endswith("\0") for word in used):
         raise BadRowsError("a label ends in a NUL character")
+    if lists is not None:
+        node = pc.list_parent_indices(lists)
+        inside = pc.and_(pc.is_in(words, pa.array(sorted(unknown - {""}), TEXT)), pc.invert(marked.take(node)))
+        if pc.any(inside).as_py():
+            raise BadRowsError("one of several labels means unknown")
     names.note_unknown(where, column.filter(marked).to_pylist())
     if pc.all(marked).as_py():
         return None, metadata.classes
@@ -161,17 +165,9 @@ def _labels(
         return number, classes
     y = np.zeros((len(column), len(classes)), np.int8)
     named = number >= 0
-    y[pc.list_parent_indices(lists).to_numpy()[named], number[named]] = 1
+    y[node.to_numpy()[named], number[named]] = 1
     y[marked.to_numpy(zero_copy_only=False)] = -1
     return y, classes
-
-
-def _words(column: pa.Array, several: bool, metadata: Metadata) -> tuple[pa.Array | None, pa.Array]:
-    """Return the lists of labels if a node may have several, and the labels of all nodes in one array."""
-    if not several:
-        return None, column
-    lists = pc.split_pattern(column, "|")
-    return lists, metadata.normalised(lists.flatten())
 
 
 def _split(column: pa.Array) -> Split | None:
@@ -182,8 +178,12 @@ def _split(column: pa.Array) -> Split | None:
 
 
 def _note_twins(where: str, ids: pa.Array) -> None:
-    if not pc.all(pc.and_(pc.string_is_ascii(ids), pc.equal(pc.utf8_lower(ids), ids))).as_py():
-        names.note_twins(where, ids.to_pylist())
+    """Warn of ids that are almost equal; PyArrow finds the candidates, as there may be millions of ids."""
+    keys = pc.utf8_lower(pc.replace_substring_regex(pc.utf8_normalize(ids, form="NFKC"), names.INVISIBLE, ""))
+    if len(pc.unique(keys)) < len(keys):
+        counts = pc.value_counts(keys)
+        repeated = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
+        names.note_twins(where, ids.filter(pc.is_in(keys, repeated)).to_pylist())
 
 
 def _node_checks(
@@ -214,7 +214,10 @@ def _read_edges(table: Table, ids: pa.Array, metadata: Metadata) -> tuple[np.nda
     ends, weights = [np.empty((2, 0), np.int32)], [np.empty(0, metadata.weight_type)]
     try:
         for block in table.blocks({name: types[name] for name in table.columns}):
-            number = pc.index_in(metadata.normalised(pa.concat_arrays([block["source"], block["target"]])), ids)
+            texts = pa.concat_arrays([block["source"], block["target"]])
+            number = pc.index_in(texts, ids)
+            if number.null_count:
+                number = pc.index_in(metadata.normalised(texts), ids)
             if number.null_count:
                 raise BadRowsError("an edge joins an unknown node")
             ends.append(number.to_numpy().reshape(2, -1))

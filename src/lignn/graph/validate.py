@@ -19,6 +19,9 @@ LARGEST_WEIGHT = 1e18
 """Largest weight of an edge; a sum over as many edges as fit into memory is still finite in single precision."""
 
 
+_MAX_NODES = 2**40
+"""Largest number of nodes; a mask over as many would take a terabyte."""
+
 _LARGE_CLASS = 1000
 """Class numbers from here on that exceed the number of nodes are names or marks rather than positions in a list."""
 
@@ -43,6 +46,23 @@ def edges(edge_index: Any) -> Tensor:
     if edge_index.is_floating_point() or edge_index.is_complex() or edge_index.dtype == torch.bool:
         raise GraphError(f"edge_index: integers are needed, got {edge_index.dtype}")
     return edge_index.long()
+
+
+def count_nodes(edge_index: Tensor, x: Features | None, y: Any, num_nodes: int | None, ids: Any) -> int:
+    """Return the number of nodes in the parts, which must agree; without any, the largest node in an edge + 1."""
+    counts = {"x": x if x is None else x.shape[0], "num_nodes": num_nodes}
+    counts |= {"node_ids": ids if ids is None else len(ids), "y": y if y is None else len(y)}
+    known = {part: count for part, count in counts.items() if count is not None}
+    if len(set(known.values())) > 1:
+        raise GraphError(
+            "the parts disagree on the number of nodes: " + ", ".join(f"{k} {v}" for k, v in known.items())
+        )
+    n = next(iter(known.values())) if known else (int(edge_index.max()) + 1 if edge_index.numel() else 0)
+    if n < 1:
+        raise GraphError("the graph is empty: it has no nodes; give num_nodes for a graph without edges and features")
+    if n > _MAX_NODES:
+        raise GraphError(f"{n} nodes are too many; is the number of nodes, or the end of an edge, wrong?")
+    return n
 
 
 def edges_in_range(edge_index: Tensor, num_nodes: int) -> None:
