@@ -21,23 +21,23 @@ def python_of(page):
     return "\n".join(lines)
 
 
-PAGES = [page for page in sorted(DOCS.rglob("*.md")) if python_of(page).strip()]
+PAGES = [page for page in (CHECKOUT / "README.md", *sorted(DOCS.rglob("*.md"))) if python_of(page).strip()]
 
 
 def run(script, folder):
     return subprocess.run([sys.executable, script], cwd=folder, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(CHECKOUT)))
 def test_python_blocks_run(page, tmp_path):
-    """Blocks of one page share their names, from top to bottom, and find the examples in the current folder.
+    """Blocks of one page share their names, from top to bottom, and find the examples; README those of the checkout.
 
     Each page has a process of its own: what it registers stays there.
     """
     shutil.copytree(CHECKOUT / "examples", tmp_path / "examples")
     script = tmp_path / f"{page.stem}.py"
     script.write_text(python_of(page), encoding="utf-8")
-    done = run(script, tmp_path / "examples")
+    done = run(script, tmp_path if page.parent == CHECKOUT else tmp_path / "examples")
     assert done.returncode == 0, done.stderr
 
 
