@@ -54,8 +54,20 @@ def _function(path: str) -> Callable[..., Any]:
 CHAINS = Entry("chains-<length>", "chains that differ in their first node only", "generated", "embedded.chains")
 
 
-def _stored(name: str, summary: str, source: str, module: str) -> Entry:
-    return Entry(name, summary, source, f"{module}.prepare", f"{module}.download")
+_FAMILIES = {
+    "PyG Planetoid": ("stored.citations", "stored.planetoid"),
+    "PyG WikipediaNetwork": ("stored.both_directions", "stored.wikipedia"),
+    "PyG Amazon": ("stored.word_counts", "stored.gnn_benchmark"),
+    "PyG Coauthor": ("stored.word_counts", "stored.gnn_benchmark"),
+    "PyG Flickr": ("stored.undirected", "stored.flickr"),
+    "OGB ogbn-arxiv": ("stored.both_directions", "stored.ogb"),
+    "PyG HeterophilousGraphDataset": ("stored.undirected", "stored.heterophilous"),
+}
+"""Functions that make and download the datasets of each source."""
+
+
+def _stored(name: str, summary: str, source: str) -> Entry:
+    return Entry(name, summary, source, *_FAMILIES[source])
 
 
 ENTRIES = (
@@ -63,31 +75,22 @@ ENTRIES = (
     CHAINS,
     Entry("digits", "8×8 images of handwritten digits, nearest neighbours", "scikit-learn", "embedded.digits"),
     Entry("karate", "friendships in Zachary's karate club", "PyG KarateClub", "embedded.karate"),
-    _stored("cora", "machine-learning papers that cite each other", "PyG Planetoid", "planetoid"),
-    _stored("citeseer", "computer-science papers that cite each other", "PyG Planetoid", "planetoid"),
-    _stored("pubmed", "diabetes papers that cite each other", "PyG Planetoid", "planetoid"),
-    _stored("chameleon", "Wikipedia pages on chameleons, by traffic", "PyG WikipediaNetwork", "wikipedia"),
-    _stored("squirrel", "Wikipedia pages on squirrels, by traffic", "PyG WikipediaNetwork", "wikipedia"),
-    _stored("amazon_photo", "photo products bought together", "PyG Amazon", "gnn_benchmark"),
-    _stored("amazon_computers", "computer products bought together", "PyG Amazon", "gnn_benchmark"),
-    _stored("coauthor_cs", "computer scientists who wrote together", "PyG Coauthor", "gnn_benchmark"),
-    _stored("coauthor_physics", "physicists who wrote together", "PyG Coauthor", "gnn_benchmark"),
-    _stored("flickr", "photos that share a place, gallery or friend", "PyG Flickr", "flickr"),
-    _stored("ogbn_arxiv", "arXiv computer-science papers that cite each other", "OGB ogbn-arxiv", "ogb"),
-    _stored(
-        "roman_empire",
-        "words of the Wikipedia article, by syntactic role",
-        "PyG HeterophilousGraphDataset",
-        "heterophilous",
-    ),
-    _stored("amazon_ratings", "products bought together, by rating", "PyG HeterophilousGraphDataset", "heterophilous"),
-    _stored("minesweeper", "cells of a grid, mine or not", "PyG HeterophilousGraphDataset", "heterophilous"),
-    _stored(
-        "tolokers", "crowd workers with shared tasks, banned or not", "PyG HeterophilousGraphDataset", "heterophilous"
-    ),
-    _stored(
-        "questions", "users who answered each other, active or not", "PyG HeterophilousGraphDataset", "heterophilous"
-    ),
+    _stored("cora", "machine-learning papers that cite each other", "PyG Planetoid"),
+    _stored("citeseer", "computer-science papers that cite each other", "PyG Planetoid"),
+    _stored("pubmed", "diabetes papers that cite each other", "PyG Planetoid"),
+    _stored("chameleon", "Wikipedia pages on chameleons, by traffic", "PyG WikipediaNetwork"),
+    _stored("squirrel", "Wikipedia pages on squirrels, by traffic", "PyG WikipediaNetwork"),
+    _stored("amazon_photo", "photo products bought together", "PyG Amazon"),
+    _stored("amazon_computers", "computer products bought together", "PyG Amazon"),
+    _stored("coauthor_cs", "computer scientists who wrote together", "PyG Coauthor"),
+    _stored("coauthor_physics", "physicists who wrote together", "PyG Coauthor"),
+    _stored("flickr", "photos that share a place, gallery or friend", "PyG Flickr"),
+    _stored("ogbn_arxiv", "arXiv computer-science papers that cite each other", "OGB ogbn-arxiv"),
+    _stored("roman_empire", "words of the Wikipedia article, by syntactic role", "PyG HeterophilousGraphDataset"),
+    _stored("amazon_ratings", "products bought together, by rating", "PyG HeterophilousGraphDataset"),
+    _stored("minesweeper", "cells of a grid, mine or not", "PyG HeterophilousGraphDataset"),
+    _stored("tolokers", "crowd workers with shared tasks, banned or not", "PyG HeterophilousGraphDataset"),
+    _stored("questions", "users who answered each other, active or not", "PyG HeterophilousGraphDataset"),
 )
 
 

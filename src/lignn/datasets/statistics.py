@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import scipy.sparse as sp
-
 from lignn.graph import Graph, measures
 
 
@@ -66,5 +64,4 @@ def statistics(graph: Graph) -> Statistics:
 def _density(graph: Graph) -> float:
     if graph.x is None:
         return 0.0
-    nonzeros = graph.x.count_nonzero() if isinstance(graph.x, sp.csr_array) else int(graph.x.count_nonzero())
-    return nonzeros / (graph.num_nodes * graph.num_features)
+    return int(graph.x.count_nonzero()) / (graph.num_nodes * graph.num_features)
