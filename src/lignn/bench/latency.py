@@ -7,7 +7,7 @@ from time import perf_counter
 
 import numpy as np
 
-from lignn.bench.sides import Task, task
+from lignn.bench.sides import Task, load_task
 from lignn.bench.timing import Record, Side, at_least, interleaved, record
 from lignn.classifier import NodeClassifier
 from lignn.labels import KnownLabels
@@ -25,7 +25,7 @@ def run(quick: bool) -> Iterator[Record]:
     epochs: dict[str | int, int | None]  # None: until training stops early
     epochs = {"cora": None, MUST_REACH: None, "coauthor_physics": FEW_EPOCHS, 10**6: FEW_EPOCHS}
     for source, most in ({10_000: 3} if quick else epochs).items():
-        problem = task(source)
+        problem = load_task(source)
         classifier = NodeClassifier(max_epochs=most)
         start = perf_counter()
         classifier.fit(problem.graph, problem.split)

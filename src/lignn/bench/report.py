@@ -21,10 +21,8 @@ _PLACE = re.compile(r"(<!-- bench (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 def duration(seconds: float) -> str:
     """Return a duration with three digits, in s, ms or µs."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3)):
-        if seconds >= size:
-            return f"{_three_digits(seconds / size)} {unit}"
-    return f"{_three_digits(seconds * 1e6)} µs"
+    unit, scale = ("s", 1.0) if seconds >= 1 else ("ms", 1e3) if seconds >= 1e-3 else ("µs", 1e6)
+    return f"{_three_digits(seconds * scale)} {unit}"
 
 
 def _three_digits(value: float) -> str:
@@ -87,27 +85,30 @@ def goals(records: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
     return ["goal", "reached", "wanted", "met"], rows
 
 
+def _filled(records: Sequence[Record]) -> list[tuple[list[str], list[list[str]]]]:
+    """Return the tables of cases and goals that have rows."""
+    return [table for table in (grid(records), goals(records)) if table[1]]
+
+
 def tables(records: Sequence[Record]) -> list[Table]:
-    """Return the tables of cases and goals for a terminal; a table without rows is left out."""
+    """Return the tables of cases and goals for a terminal."""
     from rich.table import Table
     from rich.text import Text
 
     result = []
-    for header, rows in (grid(records), goals(records)):
-        if rows:
-            table = Table(header[0], *header[1:], box=None, header_style="bold")
-            for row in rows:
-                table.add_row(*map(Text, row))
-            result.append(table)
+    for header, rows in _filled(records):
+        table = Table(*header, box=None, header_style="bold")
+        for row in rows:
+            table.add_row(*map(Text, row))
+        result.append(table)
     return result
 
 
 def markdown(records: Sequence[Record]) -> str:
     """Return the tables of cases and goals as Markdown, with machine and versions."""
-    parts = []
-    for header, rows in (grid(records), goals(records)):
-        if rows:
-            parts.append("\n".join(_line(row) for row in (header, ["---"] * len(header), *rows)))
+    parts = [
+        "\n".join(_line(row) for row in (header, ["---"] * len(header), *rows)) for header, rows in _filled(records)
+    ]
     versions = next(record["versions"] for record in records if "versions" in record)
     machine = f"{versions['processor']}, {versions['threads']} of {versions['cores']} cores"
     libraries = ", ".join(f"{name} {versions[name]}" for name in ("torch", "torch_geometric", "numba", "lignn"))

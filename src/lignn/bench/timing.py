@@ -62,6 +62,11 @@ def interleaved(sides: Mapping[str, Side], rounds: int, clock: Callable[[], floa
     return {name: Timing(tuple(values)) for name, values in seconds.items()}
 
 
+def timed(side: Side, rounds: int) -> Timing:
+    """Time one side by itself, after one call that is not timed."""
+    return interleaved({"side": side}, rounds)["side"]
+
+
 def compare(case: str, sides: Mapping[str, Side], rounds: int, config: Mapping[str, Any]) -> list[Record]:
     """Time all sides and return one record for each; its `ratio` is relative to the first side."""
     timings = interleaved(sides, rounds)

@@ -6,8 +6,6 @@ import math
 import time
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,6 +13,7 @@ from torch import Generator
 
 from lignn import datasets, methods
 from lignn.errors import ConfigError, LignnError, did_you_mean
+from lignn.evaluation import peak
 from lignn.graph import Graph, Split, measures, splits
 from lignn.labels import KnownLabels
 from lignn.methods import Method
@@ -78,11 +77,11 @@ def choose_split(graph: Graph, split: Mapping[str, Any]) -> tuple[int, Split]:
 
 def perform(config: RunConfig) -> dict[str, Any]:
     """Return the result of a run, with its wall and processor time, peak memory and number of threads."""
-    _reset_peak_memory()
+    peak.reset()
     wall, processor = time.perf_counter(), time.process_time()
     result = _transitions(config) if config.task == "label_transitions" else _train(config)
     seconds = {"seconds": time.perf_counter() - wall, "processor_seconds": time.process_time() - processor}
-    return result | seconds | {"peak_memory_mib": _peak_memory(), "threads": torch.get_num_threads()}
+    return result | seconds | {"peak_memory_mib": peak.resident("VmHWM"), "threads": torch.get_num_threads()}
 
 
 def _transitions(config: RunConfig) -> dict[str, Any]:
@@ -133,17 +132,3 @@ def solver_statistics(history: History) -> dict[str, Any]:
 def _finite(value: float | None) -> float | None:
     """Return None for infinity, which JSON does not have."""
     return value if value is not None and math.isfinite(value) else None
-
-
-def _reset_peak_memory() -> None:
-    with suppress(OSError):  # possible on Linux only; elsewhere the peak is not recorded
-        Path("/proc/self/clear_refs").write_text("5")
-
-
-def _peak_memory() -> float | None:
-    """Return the largest resident size of this process in MiB since the reset; None if unknown."""
-    try:
-        lines = Path("/proc/self/status").read_text().splitlines()
-    except OSError:
-        return None
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
