@@ -72,16 +72,10 @@ def grid(records: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
 
 def goals(records: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
     """Return header and rows of a table of goals and whether they were met."""
-    rows = [
-        [
-            record["goal"],
-            _three_digits(record["reached"]),
-            f"{record['sense']} {record['wanted']:g}",
-            "yes" if record["met"] else "no",
-        ]
-        for record in records
-        if "goal" in record
-    ]
+    rows = []
+    for record in (record for record in records if "goal" in record):
+        wanted = f"{record['sense']} {record['wanted']:g}"
+        rows.append([record["goal"], _three_digits(record["reached"]), wanted, "yes" if record["met"] else "no"])
     return ["goal", "reached", "wanted", "met"], rows
 
 

@@ -39,10 +39,8 @@ def read(file: Path) -> list[Record]:
     if not file.exists():
         return []
     records: dict[str, Record] = {}
-    lines = file.read_bytes().split(b"\n")
+    *lines, _ = file.read_bytes().split(b"\n")  # After the last newline, there is nothing or an incomplete line.
     for number, line in enumerate(lines, 1):
-        if number == len(lines):
-            break  # After the last newline, there is nothing or an incomplete line.
         try:
             record = json.loads(line)
             records[record["id"]] = record
@@ -103,12 +101,9 @@ def append(file: Path, record: Record) -> None:
     """Append one line by a single write, and flush it to the disk."""
     line = json.dumps(record, ensure_ascii=False, allow_nan=False).encode() + b"\n"
     try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-        try:
-            written = os.write(descriptor, line)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        with file.open("ab", buffering=0) as opened:
+            written = opened.write(line)
+            os.fsync(opened.fileno())
     except OSError as error:
         raise LignnError(f"{file}: a record could not be written: {error.strerror}") from error
     if written != len(line):

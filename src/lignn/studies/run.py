@@ -18,7 +18,7 @@ from lignn.graph import Graph, Split, measures, splits
 from lignn.labels import KnownLabels
 from lignn.methods import Method
 from lignn.studies.config import RunConfig
-from lignn.studies.resolved import resolved
+from lignn.studies.resolved import resolved, without_name
 from lignn.training import Assembly, History, Scorer, Settings, assemble, scorer
 
 
@@ -39,18 +39,10 @@ def assembled(config: RunConfig) -> tuple[Assembly, Scorer, int]:
 
 def build_method(config: RunConfig, num_features: int, num_classes: int, generator: Generator) -> Method:
     """Return the method of `config` over its backbone, with fresh weights from `generator`."""
-    options = {key: value for key, value in config.method.items() if key != "name"}
-    network = {key: value for key, value in config.backbone.items() if key != "name"}
-    backbone = {"backbone": config.backbone["name"]} if "name" in config.backbone else {}
-    return methods.build(
-        config.method["name"],
-        num_features,
-        num_classes,
-        backbone_options=network,
-        generator=generator,
-        **backbone,
-        **options,
-    )
+    options = without_name(config.method) | {"backbone_options": without_name(config.backbone)}
+    if "name" in config.backbone:
+        options["backbone"] = config.backbone["name"]
+    return methods.build(config.method["name"], num_features, num_classes, generator=generator, **options)
 
 
 def settings_of(training: Mapping[str, Any]) -> Settings:
@@ -96,11 +88,10 @@ def _train(config: RunConfig) -> dict[str, Any]:
     history = assembly.train(score, training)
     if history.best < 0:
         raise LignnError(f"training ended in its first epoch: {history.end}")
-    names = tuple(history.final)
     result = {
         "split": split,
         "scores": history.final,
-        "scores_at_best_epoch": {name: history.best_record[name] for name in names},
+        "scores_at_best_epoch": {name: history.best_record[name] for name in history.final},
         "best_epoch": history.best,
         "epochs": len(history.epochs),
         "end": str(history.end),

@@ -67,12 +67,13 @@ def execute(work: Agenda, jobs: int = 1, report: Report = lambda _: None) -> lis
         todo = [run for run in work.todo if there.get(run.config.identity) != OK]  # another process may have run it
         absent = unavailable(run.config.dataset for run in todo)
         for dataset in absent:
-            record = _unavailable(todo[0].study, dataset)
+            study = todo[0].study
+            record = {"id": f"{study}/{dataset}", "study": study, "dataset": dataset, "status": UNAVAILABLE}
             if record["id"] not in there:
                 records.append(work.file, record)
             tell(record)
         present = [run for run in todo if run.config.dataset not in absent]
-        record_each(work.file, _perform, present, jobs, _description, tell)
+        record_each(work.file, _perform, present, jobs, lambda run: run.description, tell)
     return new
 
 
@@ -129,26 +130,6 @@ def _perform(run: Run) -> dict[str, Any]:
     from lignn.studies.run import perform  # here, because a plan needs no torch
 
     return perform(run.config)
-
-
-def _unavailable(study: str, dataset: str) -> Record:
-    return {"id": f"{study}/{dataset}", "study": study, "dataset": dataset, "status": UNAVAILABLE}
-
-
-def _description(run: Run) -> Record:
-    config = run.config
-    return {
-        "id": config.identity,
-        "study": run.study,
-        "row": run.row,
-        "against": run.against,
-        "dataset": config.dataset,
-        "method": config.method.get("name"),
-        "backbone": config.backbone.get("name"),
-        "split": config.split.get("number"),
-        "seed": config.seed,
-        "config": config.plain(),
-    }
 
 
 def _outcome(result: dict[str, Any] | workers.Failure) -> Record:
