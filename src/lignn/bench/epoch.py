@@ -22,11 +22,9 @@ def run(quick: bool) -> Iterator[Record]:
     sources: list[str | int] = [10_000] if quick else list(ROUNDS)
     for source in sources:
         problem = load_task(source)
-        sides = {name: side(problem) for name, side in SIDES.items()}
-        epochs = {name: side.epoch for name, side in sides.items()}
-        rounds = ROUNDS.get(str(source), 2)
-        records = compare(problem.graph.name, epochs, rounds, CONFIG)
-        del sides, epochs
+        epochs = {name: side(problem).epoch for name, side in SIDES.items()}
+        records = compare(problem.graph.name, epochs, ROUNDS.get(str(source), 2), CONFIG)
+        del epochs
         for record in records:
             record["peak_mib"] = peak.in_fresh_process(prepare, _two_epochs, record["side"], source).peak_mib
         yield from records

@@ -30,8 +30,7 @@ def run(quick: bool) -> Iterator[Record]:
         start = perf_counter()
         classifier.fit(problem.graph, problem.split)
         training = perf_counter() - start
-        updates = 10 if quick else UPDATES
-        warm, cold = _records(problem, classifier, updates)
+        warm, cold = _records(problem, classifier, 10 if quick else UPDATES)
         again = warm | {"side": "training again", "median": training, "spread": 0.0, "p99": training}
         again["ratio"] = training / warm["median"]
         yield from (warm, cold, again)
@@ -48,9 +47,8 @@ def _records(problem: Task, classifier: NodeClassifier, updates: int) -> list[Re
     config = {"preset": "practical", "updates": updates, "epochs": classifier.n_iter_}
     found = []
     for name, timing in timings.items():
-        figures = timing.figures(reference) | {"ratio": timing.median / reference.median}
-        figures["p99"] = float(np.quantile(timing.seconds, 0.99))
-        found.append(record(problem.graph.name, name, config, **figures))
+        others = {"ratio": timing.median / reference.median, "p99": float(np.quantile(timing.seconds, 0.99))}
+        found.append(record(problem.graph.name, name, config, **timing.figures(reference) | others))
     return found
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from lignn.atomic import whole_file
 from lignn.bench.report import duration
 from lignn.bench.timing import Record
 from lignn.evaluation.drawing import BLUE, GREEN, MARKS, ORANGE, PURPLE, VERMILION, rendered
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _COLOURS = (BLUE, ORANGE, GREEN, PURPLE, VERMILION)
 """Colours of the sides, in order of appearance."""
@@ -40,9 +40,6 @@ def _places(records: Sequence[Record], key: str) -> dict[str, int]:
 
 def _bars(records: Sequence[Record], title: str) -> Figure:
     """Draw the times of every case on a logarithmic scale, with the ratio to the first side beside each bar."""
-    from matplotlib.figure import Figure
-    from matplotlib.patches import Patch
-
     cases, sides = _places(records, "case"), _places(records, "side")
     height = 0.8 / len(sides)
     figure = Figure(figsize=(8, 1.2 + 0.28 * len(cases) * (len(sides) + 0.6)), layout="constrained")
@@ -66,8 +63,6 @@ def _bars(records: Sequence[Record], title: str) -> Figure:
 
 def _curves(records: Sequence[Record], size: str, title: str) -> Figure:
     """Draw time and memory, if recorded, against size; both axes are logarithmic."""
-    from matplotlib.figure import Figure
-
     names = {"median": "seconds an epoch", "peak_mib": "peak memory, MiB"}
     shown = [key for key in names if any(record.get(key) for record in records)]
     figure = Figure(figsize=(4.5 * len(shown), 3.6), layout="constrained")

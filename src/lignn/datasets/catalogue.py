@@ -55,10 +55,11 @@ def _function(path: str) -> Callable[..., Any]:
     return getattr(import_module(f"lignn.datasets.{module}"), function)
 
 
-_FAMILIES = tomllib.loads((resources.files("lignn.datasets") / "catalogue.toml").read_text(encoding="utf-8"))
+FAMILIES = tomllib.loads((resources.files("lignn.datasets") / "catalogue.toml").read_text(encoding="utf-8"))
+"""The content of `catalogue.toml`."""
 ENTRIES = tuple(
     Entry(name, summary, family["source"], family["make"], family.get("download"))
-    for family in _FAMILIES.values()
+    for family in FAMILIES.values()
     for name, summary in family["datasets"].items()
 )
 CHAINS = next(entry for entry in ENTRIES if entry.name == "chains-<length>")

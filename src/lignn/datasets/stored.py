@@ -10,22 +10,9 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
+from lignn.datasets.catalogue import FAMILIES
 from lignn.errors import DatasetError
 from lignn.graph import Graph, Split, files
-
-# The source only numbers its classes. The published class sizes tell which number has which name, except for Pubmed.
-_CLASS_NAMES = {
-    "cora": (
-        "Theory",
-        "Reinforcement_Learning",
-        "Genetic_Algorithms",
-        "Neural_Networks",
-        "Probabilistic_Methods",
-        "Case_Based",
-        "Rule_Learning",
-    ),
-    "citeseer": ("AI", "ML", "IR", "DB", "Agents", "HCI"),
-}
 
 
 def planetoid(name: str, folder: Path) -> Graph:
@@ -107,7 +94,7 @@ def both_directions(graph: Graph) -> Graph:
 def citations(graph: Graph, *, raw_features: bool = False) -> Graph:
     """Return the graph undirected; feature rows sum to one unless `raw_features`."""
     x = bag_of_words(graph)
-    names = graph.class_names or _CLASS_NAMES.get(graph.name)
+    names = graph.class_names or FAMILIES["planetoid"]["class_names"].get(graph.name)
     return undirected(graph.replace(x=x if raw_features else row_normalised(x), class_names=names))
 
 

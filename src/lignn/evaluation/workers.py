@@ -60,10 +60,6 @@ class _Worker(Generic[Task]):
             self.process.join()
             return task, Failure(f"the worker process ended with exit code {self.process.exitcode}")
 
-    @property
-    def alive(self) -> bool:
-        return self.process.is_alive()
-
     def stop(self) -> None:
         self.process.terminate()
         self.process.join()
@@ -86,7 +82,7 @@ def each(function: Callable[[Task], Any], tasks: Iterable[Task], jobs: int) -> G
                 worker = busy[ready]  # type: ignore[index]
                 yield worker.collect()
                 if waiting:
-                    if not worker.alive:
+                    if not worker.process.is_alive():
                         workers[workers.index(worker)] = worker = _Worker(function)
                     worker.give(waiting.pop())
     finally:

@@ -59,6 +59,11 @@ class Case:
         """Hash of all attributes."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:16]
 
+    @property
+    def description(self) -> Record:
+        """What a record says about the case besides its result."""
+        return {"id": self.identity, "study": STUDY, "dataset": self.dataset, "seed": self.run, "config": asdict(self)}
+
 
 def cases(runs: int | None = None) -> list[Case]:
     """Return the cases of the study, ordered by run."""
@@ -131,16 +136,12 @@ def execute(folder: Path, runs: int | None = None, jobs: int = 1, only: str | No
     file = records.file_of(folder, STUDY)
     with records.appending(file) as there:
         todo = [case for case in cases(runs) if there.get(case.identity) != OK and only in (None, case.dataset)]
-        runner.record_each(file, _perform, todo, jobs, _description)
+        runner.record_each(file, _perform, todo, jobs, lambda _: None)
     return records.read(file)
 
 
 def _perform(case: Case) -> dict[str, Any]:
     return {"points": perform(case), "threads": torch.get_num_threads()}
-
-
-def _description(case: Case) -> Record:
-    return {"id": case.identity, "study": STUDY, "dataset": case.dataset, "seed": case.run, "config": asdict(case)}
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -39,12 +39,10 @@ def _of_a_study(record: Record) -> bool:
     return "row" in record or record.get("status") == UNAVAILABLE
 
 
-def unavailable(everything: Iterable[Record]) -> set[str]:
+def unavailable(everything: Sequence[Record]) -> set[str]:
     """Return the datasets that were unavailable to some study and available to none."""
-    by_status: dict[str, set[str]] = {OK: set(), UNAVAILABLE: set(), FAILED: set()}
-    for record in everything:
-        by_status[record["status"]].add(record["dataset"])
-    return by_status[UNAVAILABLE] - by_status[OK]
+    absent, there = ({r["dataset"] for r in everything if r["status"] == status} for status in (UNAVAILABLE, OK))
+    return absent - there
 
 
 def view(name: str) -> Callable[[Results], list[Block]]:

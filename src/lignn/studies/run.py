@@ -6,6 +6,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import torch
@@ -27,14 +28,9 @@ def assembled(config: RunConfig) -> tuple[Assembly, Scorer, int]:
     graph = datasets.load(config.dataset, **config.dataset_options)
     number, split = choose_split(graph, config.split)
     labels = KnownLabels.of(graph, split.train & graph.labelled, getattr(torch, config.precision))
-    assembly = assemble(
-        lambda generator: build_method(config, graph.num_features, graph.num_classes, generator),
-        graph,
-        labels,
-        seed=config.seed,
-        unseen=split.held_out if config.inductive else None,
-    )
-    return assembly, scorer(graph, split), number
+    build = partial(build_method, config, graph.num_features, graph.num_classes)
+    unseen = split.held_out if config.inductive else None
+    return assemble(build, graph, labels, seed=config.seed, unseen=unseen), scorer(graph, split), number
 
 
 def build_method(config: RunConfig, num_features: int, num_classes: int, generator: Generator) -> Method:

@@ -7,15 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from lignn.errors import DatasetError
 from lignn.evaluation import workers
 from lignn.studies import records
 from lignn.studies.records import FAILED, OK, UNAVAILABLE, Record
 from lignn.studies.study import Run, Study
-
-Task = TypeVar("Task")
 
 Report = Callable[[Record], None]
 """Called with each new record."""
@@ -73,32 +71,26 @@ def execute(work: Agenda, jobs: int = 1, report: Report = lambda _: None) -> lis
                 records.append(work.file, record)
             tell(record)
         present = [run for run in todo if run.config.dataset not in absent]
-        record_each(work.file, _perform, present, jobs, lambda run: run.description, tell)
+        record_each(work.file, _perform, present, jobs, tell)
     return new
 
 
 def record_each(
-    file: Path,
-    function: Callable[[Task], dict[str, Any]],
-    tasks: Sequence[Task],
-    jobs: int,
-    describe: Callable[[Task], Record],
-    report: Report = lambda _: None,
+    file: Path, function: Callable[[Any], dict[str, Any]], tasks: Sequence[Any], jobs: int, report: Report
 ) -> None:
     """Call `function` with every task in `jobs` processes, and append a record of each result or failure to `file`.
 
     Args:
         file: the file of the records, which the caller has locked, see `records.appending`.
         function: returns the results of a task by name.
-        tasks: the tasks.
+        tasks: the tasks; the `description` of a task is what its record says besides the results.
         jobs: number of processes.
-        describe: returns what the record says about a task besides its results.
         report: called with each new record.
     """
     common = records.provenance()
     with closing(workers.each(function, tasks, jobs)) as results:
         for task, result in results:
-            record = describe(task) | _outcome(result) | common
+            record = task.description | _outcome(result) | common
             records.append(file, record)
             report(record)
 

@@ -39,6 +39,7 @@ _REQUIRED_KEYS: dict[str, type] = {"title": str, "report": str, "runs": int, "da
 _OPTIONAL_KEYS: dict[str, type] = {"base": dict, "dataset": dict, "shared": dict}
 """Keys of a study in the order of the attributes of `Study`."""
 _CASE_KEYS: dict[str, type] = {"row": str, "against": str, "use": list, "datasets": list, "on": dict, "vary": dict}
+_DEFINITIONS = resources.files("lignn.studies") / "definitions"
 _IN_WORDS = {str: "a text", int: "a whole number", list: "a list", dict: "a table"}
 
 
@@ -169,8 +170,7 @@ def _matches(run: Run, pattern: str) -> bool:
 
 def names() -> list[str]:
     """Return the names of the studies that come with the package."""
-    folder = resources.files("lignn.studies") / "definitions"
-    return sorted(Path(file.name).stem for file in folder.iterdir() if file.name.endswith(".toml"))
+    return sorted(Path(file.name).stem for file in _DEFINITIONS.iterdir() if file.name.endswith(".toml"))
 
 
 def load(name: str) -> Study:
@@ -184,7 +184,7 @@ def load(name: str) -> Study:
             raise InputError(f"{name}: not a text file in UTF-8: {error.reason} at byte {error.start}") from error
     if name not in names():
         raise InputError(f"unknown study {name!r}; {did_you_mean(name, names())}")
-    return parse(name, (resources.files("lignn.studies") / "definitions" / f"{name}.toml").read_text(encoding="utf-8"))
+    return parse(name, (_DEFINITIONS / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def _check_types(where: str, values: Mapping[str, Any], types: Mapping[str, type]) -> None:

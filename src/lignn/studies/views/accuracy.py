@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from statistics import mean
 
 from lignn.evaluation.page import Block, Picture, Table
 from lignn.evaluation.summary import Difference, mean_and_deviation, paired
 from lignn.studies import figures, published
-from lignn.studies.records import scores
+from lignn.studies.records import Cells, scores
 from lignn.studies.results import Results
-
-Cells = dict[tuple[str, str], dict[Hashable, float]]
-"""Scores by row and dataset, and for each of these by seed."""
 
 
 def view(results: Results) -> list[Block]:

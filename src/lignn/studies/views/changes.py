@@ -11,6 +11,13 @@ from lignn.studies import figures
 from lignn.studies.records import Record, scores
 from lignn.studies.results import NO_DATA, NOT_RUN, Results
 
+HEADER = ("", "dataset", "runs", "F1-micro", "gain", "s a run", "s an epoch", "× a run", "× an epoch")
+CAPTION = (
+    "Test F1-micro (%) at the best validation epoch: mean ± sample standard deviation; gain over the same splits "
+    "and seeds: mean [95 % interval], paired t-test (pairs). Processor seconds: mean; × : median of the ratios to "
+    "the row that it is compared with, same split and seed, as the first run of a process also loads and compiles"
+)
+
 
 def view(results: Results) -> list[Block]:
     """Return a table of scores, gains and costs, a picture of the gains, and the rows that were not run."""
@@ -31,7 +38,7 @@ def view(results: Results) -> list[Block]:
     if not lines:
         return [NOT_RUN]
     verdicts = [_verdict(dataset, bars) for dataset, bars in panels.items()]
-    blocks: list[Block] = [*verdicts, *_not_run(results, list(runs)), _table(lines)]
+    blocks: list[Block] = [*verdicts, *_not_run(results, list(runs)), Table(CAPTION, HEADER, lines)]
     if panels:
         caption = "Paired differences in points of F1-micro, mean and 95 % interval"
         blocks.append(Picture(results.study, caption, figures.differences(panels)))
@@ -46,16 +53,6 @@ def _verdict(dataset: str, bars: Sequence[figures.Bar]) -> str:
     titles = {1: "above 0", -1: "below 0", 0: "with 0 in it", None: "none, a single pair"}
     said = (f"{title}: {', '.join(sides[side]) or 'no row'}" for side, title in titles.items() if sides[side] or side)
     return f"Differences on {dataset}, by their interval: {'; '.join(said)}."
-
-
-def _table(lines: Sequence[Sequence[str]]) -> Table:
-    caption = (
-        "Test F1-micro (%) at the best validation epoch: mean ± sample standard deviation; gain over the same splits "
-        "and seeds: mean [95 % interval], paired t-test (pairs). Processor seconds: mean; × : median of the ratios to "
-        "the row that it is compared with, same split and seed, as the first run of a process also loads and compiles"
-    )
-    header = ("", "dataset", "runs", "F1-micro", "gain", "s a run", "s an epoch", "× a run", "× an epoch")
-    return Table(caption, header, lines)
 
 
 def _costs(runs: Sequence[Record], others: Sequence[Record]) -> list[str]:
