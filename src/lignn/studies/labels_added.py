@@ -125,8 +125,7 @@ def _first_of_each_class(graph: Graph, pool: torch.Tensor, amount: int) -> dict[
 def _seconds(act: Callable[[], Any]) -> dict[str, float]:
     """Call `act` and return its wall time and processor time; other processes affect only the first."""
     wall, processor = time.perf_counter(), time.process_time()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the points have the number of steps
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # the points have the number of steps
         act()
     return {"seconds": time.perf_counter() - wall, "processor_seconds": time.process_time() - processor}
 
