@@ -6,14 +6,13 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
 
 from lignn.atomic import whole_file
 from lignn.bench.timing import Record
 from lignn.errors import InputError
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 _PLACE = re.compile(r"(<!-- bench (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 """The place of a suite's tables in a document."""
@@ -31,13 +30,9 @@ def _three_digits(value: float) -> str:
     return f"{value:.0f}" if size >= 100 else f"{value:.1f}" if size >= 10 else f"{value:.2f}"
 
 
-def _megabytes(mib: float) -> str:
-    return f"{mib / 1024:.2f} GiB" if mib >= 1024 else f"{_three_digits(mib)} MiB"
-
-
 _FIGURES: dict[str, Callable[[float], str]] = {
     "p99": lambda value: f"99 %: {duration(value)}",
-    "peak_mib": _megabytes,
+    "peak_mib": lambda value: f"{value / 1024:.2f} GiB" if value >= 1024 else f"{_three_digits(value)} MiB",
     "epochs": lambda value: f"{value:.0f} epochs",
     "score": lambda value: f"{100 * value:.1f} % right",
     "gigabytes_per_second": lambda value: f"{_three_digits(value)} GB/s",
@@ -86,9 +81,6 @@ def _filled(records: Sequence[Record]) -> list[tuple[list[str], list[list[str]]]
 
 def tables(records: Sequence[Record]) -> list[Table]:
     """Return the tables of cases and goals for a terminal."""
-    from rich.table import Table
-    from rich.text import Text
-
     result = []
     for header, rows in _filled(records):
         table = Table(*header, box=None, header_style="bold")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from statistics import mean
@@ -108,7 +108,6 @@ def _applicable(method: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 def execute(runs: Sequence[Run], jobs: int, report: Callable[[Result], None]) -> list[Result]:
     """All results, from `jobs` processes with one thread each; in this process if there is to be one."""
-    done: Iterator[tuple[Run, Any]]
     done = ((run, perform(run)) for run in runs) if jobs == 1 else workers.each(perform, runs, jobs)
     results = []
     for run, result in done:
@@ -235,14 +234,8 @@ def compare(
     seeds = sorted({run.parameters["seed"] for run in planned})
     guess = None if graph.is_multilabel else mean(_most_frequent(graph, split_of(graph, seed)) for seed in seeds)
     results = execute(planned, jobs, report)
-    facts = {
-        "name": graph.name,
-        "nodes": graph.num_nodes,
-        "edges": graph.num_edges,
-        "features": graph.num_features,
-        "classes": graph.num_classes,
-        "labelled": int(graph.labelled.sum()),
-    }
+    sizes = {name: getattr(graph, f"num_{name}") for name in ("nodes", "edges", "features", "classes")}
+    facts = {"name": graph.name, **sizes, "labelled": int(graph.labelled.sum())}
     return Comparison(facts, parameters.get("backbone", DEFAULT_BACKBONE), parameters, tuple(results), guess)
 
 

@@ -14,8 +14,6 @@ from matplotlib.figure import Figure
 from lignn.atomic import whole_file
 from lignn.evaluation.drawing import rendered
 
-FORMATS = ("png", "svg")
-
 
 @dataclass(frozen=True)
 class Table:
@@ -50,17 +48,14 @@ class Section:
 def write(folder: Path, title: str, sections: Sequence[Section]) -> list[Path]:
     """Write `report.md`, `report.html` and `figures/` into `folder`, and return the files."""
     (folder / "figures").mkdir(parents=True, exist_ok=True)
-    files = []
-    embedded: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}
     for picture in _pictures(sections):
-        for ending in FORMATS:
-            content = rendered(picture.figure, ending)
-            files.append(_put(folder / "figures" / f"{picture.name}.{ending}", content))
-            if ending == "svg":
-                embedded[picture.name] = content
-    files.append(_put(folder / "report.md", markdown(title, sections).encode()))
-    files.append(_put(folder / "report.html", html(title, sections, embedded).encode()))
-    return files
+        for ending in ("png", "svg"):
+            files[f"figures/{picture.name}.{ending}"] = rendered(picture.figure, ending)
+    embedded = {picture.name: files[f"figures/{picture.name}.svg"] for picture in _pictures(sections)}
+    files["report.md"] = markdown(title, sections).encode()
+    files["report.html"] = html(title, sections, embedded).encode()
+    return [_put(folder / name, content) for name, content in files.items()]
 
 
 def write_html(file: Path, title: str, sections: Sequence[Section]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
 from typing import Any
@@ -66,8 +66,12 @@ def contraction(panels: Mapping[str, Mapping[str, Series]]) -> Figure:
     return figure
 
 
-def lengths(panels: Mapping[str, Mapping[str, Series]]) -> Figure:
-    """Draw the test score against the length of the chains; variants of a method share its colour."""
+def lengths(panels: Mapping[str, Mapping[str, Mapping[int, Mapping[Hashable, float]]]]) -> Figure:
+    """Draw the mean test score against the length of the chains; variants of a method share its colour.
+
+    Args:
+        panels: scores by title of the panel, row, length and seed.
+    """
     figure = Figure(figsize=(5.8 * len(panels), 6.2), layout="constrained")
     places = sorted({place for lines in panels.values() for series in lines.values() for place in series})
     for axes, (title, lines) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
@@ -77,7 +81,7 @@ def lengths(panels: Mapping[str, Mapping[str, Series]]) -> Figure:
             variants[family(row)] += 1
             colour, mark = style(row)
             # A line is interrupted at lengths that were not run.
-            means = [mean(series[place]) if place in series else math.nan for place in places]
+            means = [mean(series[place].values()) if place in series else math.nan for place in places]
             look: Any = {"color": colour, "marker": mark, "fillstyle": FILLS[number % len(FILLS)]}
             look |= {"linestyle": DASHES[number % len(DASHES)], "linewidth": 2.4 if row == OURS else 1.2}
             axes.plot(places, means, label=row, markersize=6, **look)

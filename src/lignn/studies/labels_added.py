@@ -67,8 +67,7 @@ class Case:
 
 def cases(runs: int | None = None) -> list[Case]:
     """Return the cases of the study, ordered by run."""
-    text = (resources.files("lignn.studies") / f"{STUDY}.toml").read_text(encoding="utf-8")
-    study = tomllib.loads(text)
+    study = tomllib.loads((resources.files("lignn.studies") / f"{STUDY}.toml").read_text(encoding="utf-8"))
     return [
         Case(dataset=name, run=run, epochs=study["epochs"], **(values | {"added": tuple(values["added"])}))
         for run in range(study["runs"] if runs is None else runs)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
-from typing import Any
 
 from lignn.evaluation.page import Block, Picture, Table
 from lignn.evaluation.summary import Difference, mean_and_deviation, paired
@@ -64,10 +63,9 @@ def view(results: Results) -> list[Block]:
         return [NOT_RUN]
     against = {row: Against.of(own, cells.get(OURS, {})) for row, own in cells.items()}
     inputs = {record["row"]: record["method"] not in END_TO_END for record in results.good}
-    series = {row: {length: list(cell.values()) for length, cell in own.items()} for row, own in cells.items()}
-    drawn: dict[str, dict[str, Any]] = {
-        "end-to-end methods, and LI-GCN": {row: series[row] for row in series if not inputs[row] or row == OURS},
-        "methods that input labels": {row: series[row] for row in series if inputs[row]},
+    drawn = {
+        "end-to-end methods, and LI-GCN": {row: cells[row] for row in cells if not inputs[row] or row == OURS},
+        "methods that input labels": {row: cells[row] for row in cells if inputs[row]},
     }
     caption = "Test F1-micro against the length of the chains, mean over seeds"
     picture = Picture(results.study, caption, figures.lengths({title: rows for title, rows in drawn.items() if rows}))

@@ -100,9 +100,8 @@ def view(results: Results) -> list[Block]:
             same += search.chosen is not None and search.find(paper) is search.chosen
     if not lines:
         return [NOT_RUN]
-    said = (
-        f"The validation score chooses what the paper chose in {same} of {known} searches for which it gives a choice."
-    )
+    count = f"{same} of {known} searches for which it gives a choice"
+    said = f"The validation score chooses what the paper chose in {count}."
     said += f" {partial} of {len(lines)} searches have only a part of their grid." if partial else ""
     header = ("", "settings tried", "runs in common", "chosen here", "val", "test", "paper's choice", "val", "test")
     caption = (
