@@ -92,9 +92,7 @@ def tables(records: Sequence[Record]) -> list[Table]:
 
 def markdown(records: Sequence[Record]) -> str:
     """Return the tables of cases and goals as Markdown, with machine and versions."""
-    parts = [
-        "\n".join(_line(row) for row in (header, ["---"] * len(header), *rows)) for header, rows in _filled(records)
-    ]
+    parts = ["\n".join(map(_line, (header, ["---"] * len(header), *rows))) for header, rows in _filled(records)]
     versions = next(record["versions"] for record in records if "versions" in record)
     machine = f"{versions['processor']}, {versions['threads']} of {versions['cores']} cores"
     libraries = ", ".join(f"{name} {versions[name]}" for name in ("torch", "torch_geometric", "numba", "lignn"))

@@ -94,9 +94,7 @@ def versions() -> dict[str, Any]:
     """Return what the times depend on besides the code: libraries, processor and threads."""
     import torch
 
-    libraries: dict[str, Any] = {
-        name: version(name) for name in ("lignn", "torch", "torch_geometric", "numba", "scipy")
-    }
+    libraries: Record = {name: version(name) for name in ("lignn", "torch", "torch_geometric", "numba", "scipy")}
     return libraries | {
         "python": platform.python_version(),
         "processor": f"{_processor()} ({torch.backends.cpu.get_cpu_capability()})",

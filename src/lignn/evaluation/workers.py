@@ -13,7 +13,6 @@ import traceback
 from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
 from typing import Any, Generic, TypeVar
 
 from lignn.errors import InputError, LignnError
@@ -40,7 +39,7 @@ class _Worker(Generic[Task]):
         # A forked process would inherit torch's threads in an unknown state.
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
-        self.process: BaseProcess = context.Process(target=_serve, args=(theirs, function), daemon=True)
+        self.process = context.Process(target=_serve, args=(theirs, function), daemon=True)
         self.process.start()
         theirs.close()
         self.task: Task | None = None

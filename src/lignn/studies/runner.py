@@ -40,9 +40,7 @@ def agenda(
     """Return what is done and what is to do; with `retry`, failed runs are done again."""
     planned = study.plan(runs, only)
     file = records.file_of(folder, study.name)
-    there = {record["id"]: record for record in records.read(file)}
-    if retry:
-        there = {identity: record for identity, record in there.items() if record["status"] != FAILED}
+    there = {record["id"]: record for record in records.read(file) if not (retry and record["status"] == FAILED)}
     todo = [run for run in planned if run.config.identity not in there]
     return Agenda(file, todo, [there[run.config.identity] for run in planned if run.config.identity in there])
 
@@ -75,9 +73,7 @@ def execute(work: Agenda, jobs: int = 1, report: Report = lambda _: None) -> lis
     return new
 
 
-def record_each(
-    file: Path, function: Callable[[Any], dict[str, Any]], tasks: Sequence[Any], jobs: int, report: Report
-) -> None:
+def record_each(file: Path, function: Callable[[Any], Record], tasks: Sequence[Any], jobs: int, report: Report) -> None:
     """Call `function` with every task in `jobs` processes, and append a record of each result or failure to `file`.
 
     Args:

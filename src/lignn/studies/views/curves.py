@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from statistics import mean
@@ -106,27 +106,33 @@ def _falls(curve: Sequence[float], chance: float) -> Iterator[tuple[float, float
             yield (top - mean(window)) / (top - chance), top, mean(window)
 
 
+def _by_family(rows: Iterable[str]) -> dict[str, list[str]]:
+    """Return the variants of each method."""
+    families: dict[str, list[str]] = {}
+    for row in rows:
+        families.setdefault(figures.family(row), []).append(row)
+    return families
+
+
 def view(results: Results) -> list[Block]:
     """Draw the variant of each method with the best validation score, and list all variants in a table."""
     first = {record["row"]: record for record in sorted(results.good, key=lambda record: -record["seed"])}
     runs = {row: first[row] for row in results.rows if row in first}
     if not runs:
         return [NOT_RUN]
-    drawn: dict[str, Record] = {}
-    for row, record in runs.items():
-        rival = drawn.get(figures.family(row))
-        if rival is None or record["scores"]["val"] > rival["scores"]["val"]:
-            drawn[figures.family(row)] = record
-    lines = {record["row"]: [100 * value for value in record["curve"]] for record in drawn.values()}
-    best = {record["row"]: record["best_epoch"] for record in drawn.values()}
     chance = published.chance(results.datasets[0])
     courses = {row: Course.of(record, chance) for row, record in runs.items()}
+    drawn = [max(rows, key=lambda row: runs[row]["scores"]["val"]) for rows in _by_family(runs).values()]
+    lines = {row: courses[row].curve for row in drawn}
+    best = {row: runs[row]["best_epoch"] for row in drawn}
     caption = (
         "Test F1-micro by epoch, of each method its best variant by validation score: running mean over 10 epochs, "
         "every epoch faint; marks: best validation epoch"
     )
     picture = Picture(results.study, caption, figures.curves(lines, best, chance))
-    return [*verdicts(courses, chance), DEFINITION, picture, _table(courses)]
+    rows = [(row, *(write(course) for write in COLUMNS.values())) for row, course in courses.items()]
+    told = "Test F1-micro (%) of one run; C&S: after both phases, its curve is that of its base"
+    return [*verdicts(courses, chance), DEFINITION, picture, Table(told, ("", *COLUMNS), rows)]
 
 
 def verdicts(courses: dict[str, Course], chance: float) -> list[str]:
@@ -135,10 +141,8 @@ def verdicts(courses: dict[str, Course], chance: float) -> list[str]:
     ends = f"Mean of the last {WINDOW} epochs: {last[0]} is at the top with {courses[last[0]].end:.2f} %"
     rival = next((row for row in last if figures.family(row) != figures.family(last[0])), None)
     said = [ends + (f", then {rival} with {courses[rival].end:.2f} %." if rival else ".")]
-    families = dict.fromkeys(figures.family(row) for row in courses)
-    return said + [
-        _verdict(own, {row: courses[row] for row in courses if figures.family(row) == own}, chance) for own in families
-    ]
+    families = {own: {row: courses[row] for row in rows} for own, rows in _by_family(courses).items()}
+    return said + [_verdict(own, variants, chance) for own, variants in families.items()]
 
 
 def _verdict(family: str, courses: dict[str, Course], chance: float) -> str:
@@ -155,9 +159,3 @@ def _verdict(family: str, courses: dict[str, Course], chance: float) -> str:
 
 def _of(courses: dict[str, Course]) -> str:
     return f", all {len(courses)} variants" if len(courses) > 1 else ""
-
-
-def _table(courses: dict[str, Course]) -> Table:
-    rows = [(row, *(write(course) for write in COLUMNS.values())) for row, course in courses.items()]
-    caption = "Test F1-micro (%) of one run; C&S: after both phases, its curve is that of its base"
-    return Table(caption, ("", *COLUMNS), rows)
