@@ -17,16 +17,16 @@ from lignn.bench import (
     latency,
     limits,
     memory,
-    peak,
     pictures,
     report,
     scale,
 )
 from lignn.bench.power_law import power_law
-from lignn.bench.sides import Task, task
+from lignn.bench.sides import Task, load_task
 from lignn.bench.timing import at_least, at_most
 from lignn.cli import main
 from lignn.errors import ConfigError, InputError
+from lignn.evaluation import peak
 
 DOCUMENT = Path(lignn.__file__).parents[2] / "docs" / "performance.md"
 
@@ -88,7 +88,7 @@ def test_fit_suite_stops_both_sides_by_the_same_rule():
     assert [record["side"] for record in records] == ["lignn", "lignn, cold starts", "textbook"]
     assert all(record["epochs"] == 5 and len(record["runs"]) == 2 for record in records)
     settings = fit.Settings(max_epochs=50, patience=2)
-    problem = task(1000)
+    problem = load_task(1000)
     cold, theirs = fit.fit_as_published(problem, 0, settings), fit.fit_textbook(problem, 0, settings)
     assert cold["epochs"] < 50
     assert theirs["epochs"] < 50
@@ -102,7 +102,7 @@ def test_scale_suite_counts_edges(one_process):
 
 
 def test_baselines_compare_like_with_like():
-    problem = task(1000)
+    problem = load_task(1000)
     for contest in (baselines.label_propagation, baselines.correct_and_smooth):
         ours, edges, csr = contest(problem).values()
         torch.testing.assert_close(edges(), csr(), atol=1e-5, rtol=1e-4)

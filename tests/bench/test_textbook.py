@@ -6,7 +6,7 @@ import torch
 from lignn.bench import textbook
 from lignn.bench.plain_ignn import PlainIGNN
 from lignn.bench.power_law import power_law
-from lignn.bench.sides import MASK_RATE, Lignn, Task, Textbook, backbone, dense_inputs
+from lignn.bench.sides import MASK_RATE, Lignn, Task, Textbook, backbone
 from lignn.equilibrium import Implicit
 from lignn.equilibrium.solvers import Picard
 from lignn.methods import IGNN, LIGNN, Problem
@@ -79,10 +79,10 @@ def test_hidden_rows_are_redrawn_until_one_supervises(problem):
 
 def test_plain_ignn_agrees(problem):
     graph = problem.graph
-    mine = Problem.of(graph, problem.split.train)
+    mine = problem.problem
     ours = IGNN(graph.num_features, graph.num_classes, 16, generator=torch.Generator().manual_seed(0))
     radius = ours.kappa / mine.adjacency().spectral_radius()
-    x = dense_inputs(graph)[:, graph.num_classes :]
+    x = problem.features
     theirs = PlainIGNN(mine.adjacency().torch_sparse, x, graph.num_classes, 16, radius)
     theirs.load_state_dict(ours.state_dict())
     ours.solver = Picard(tol=1e-7, max_steps=1000, norm="max")

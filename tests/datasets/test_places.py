@@ -100,11 +100,12 @@ def test_a_download_of_something_else_leaves_nothing(internet: dict[str, bytes],
 
 def test_a_killed_download_leaves_nothing_under_the_final_name(cache: Path) -> None:
     code = """
-import os, signal, lignn.datasets.flickr as flickr
+import os, signal
+from lignn.datasets import stored
 def download(name, folder):
     (folder / "flickr.npz").write_bytes(b"half")
     os.kill(os.getpid(), signal.SIGKILL)
-flickr.download = download
+stored.flickr = download
 import lignn
 lignn.datasets.load("flickr")
 """

@@ -92,7 +92,7 @@ def _no_download(monkeypatch):
     def fetch(name: str, folder: Path) -> None:
         raise OSError("offline")
 
-    monkeypatch.setattr("lignn.datasets.flickr.download", fetch)
+    monkeypatch.setattr("lignn.datasets.stored.flickr", fetch)
 
 
 @pytest.mark.usefixtures("_no_download")

@@ -19,7 +19,7 @@ def test_names_are_all_there():
 @pytest.mark.parametrize("name", ALL)
 def test_every_run_of_a_shipped_study_can_be_built(name):
     one = study.load(name)
-    assert one.report in report.VIEWS
+    assert callable(report.view(one.report))
     built = set()
     for planned in one.plan(1):
         config = planned.config

@@ -9,8 +9,9 @@ import os
 from importlib import import_module
 from pathlib import Path
 
+from lignn.atomic import check_place
 from lignn.bench.timing import Record
-from lignn.errors import ConfigError, InputError, did_you_mean
+from lignn.errors import ConfigError, did_you_mean
 
 SUITES = {
     "propagation": "products with Ã and with sparse features",
@@ -40,8 +41,8 @@ def run(suite: str | None = None, quick: bool = False, file: Path | None = None)
 
     if suite is not None and suite not in SUITES:
         raise ConfigError(f"unknown benchmark suite {suite!r}: {did_you_mean(suite, SUITES)}")
-    if file is not None and not file.absolute().parent.is_dir():
-        raise InputError(f"{file}: there is no folder {file.parent}; create it first")
+    if file is not None:
+        check_place(file)
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # Otherwise torch's profiler prints when it starts and stops.
     console = Console()
     records: list[Record] = []

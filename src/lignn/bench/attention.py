@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from lignn.backbones.gat import GATConv
-from lignn.bench.sides import task
+from lignn.bench.sides import load_task
 from lignn.bench.timing import Record, Side, compare
 from lignn.propagation import Adjacency
 
@@ -17,7 +17,7 @@ WIDTH, CHANNELS = 64, 8
 
 def run(quick: bool) -> Iterator[Record]:
     """Time 1, 8 and 32 heads on Photo."""
-    graph = task(10_000 if quick else "amazon_photo").graph
+    graph = load_task(10_000 if quick else "amazon_photo").graph
     adj = Adjacency.normalized(graph, "none")
     for heads in (1, 8) if quick else (1, 8, 32):
         case = f"{heads} × {CHANNELS} channels, {graph.name}"

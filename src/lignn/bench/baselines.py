@@ -14,10 +14,10 @@ from torch.nn import functional
 
 from lignn.backbones import GAT, GCN
 from lignn.bench.plain_ignn import PlainIGNN
-from lignn.bench.sides import HIDDEN, LEARNING_RATE, Task, dense_inputs, task
+from lignn.bench.sides import HIDDEN, LEARNING_RATE, Task, load_task
 from lignn.bench.timing import Record, Side, at_least, compare
 from lignn.equilibrium.solvers import Picard
-from lignn.methods import IGNN, LPA, Method, Network, Problem
+from lignn.methods import IGNN, LPA, Method, Network
 from lignn.methods.correct_and_smooth import correct, iterate, smooth
 
 STEPS = 50
@@ -31,7 +31,9 @@ PLAIN = "torch.sparse"
 def run(quick: bool) -> Iterator[Record]:
     """Time propagation on Physics, and training on Photo."""
     rounds = 2 if quick else 9
-    physics, photo = (task(10_000), task(10_000)) if quick else (task("coauthor_physics"), task("amazon_photo"))
+    physics, photo = (
+        (load_task(10_000), load_task(10_000)) if quick else (load_task("coauthor_physics"), load_task("amazon_photo"))
+    )
     for name, contest in {"LPA, 50 steps": label_propagation, "C&S, 50 steps": correct_and_smooth}.items():
         records = compare(f"{name}, {physics.graph.name}", contest(physics), rounds, {"steps": STEPS, "lambda": LAMBDA})
         yield from records
@@ -54,113 +56,98 @@ def _ratio(records: list[Record], side: str) -> float:
     return next(record["ratio"] for record in records if record["side"] == side)
 
 
-def label_propagation(problem: Task) -> dict[str, Side]:
+def label_propagation(task: Task) -> dict[str, Side]:
     """Return 50 steps of LPA.
 
     PyG adds the initial labels in every step, which costs about as much as resetting them.
     """
     from torch_geometric import nn as pyg
 
-    ours, mine = LPA(LAMBDA, Picard(tol=0, max_steps=STEPS)), Problem.of(problem.graph, problem.split.train)
-    adj = mine.adjacency()
+    ours, theirs = LPA(LAMBDA, Picard(tol=0, max_steps=STEPS)), pyg.LabelPropagation(STEPS, LAMBDA)
+    problem, known = task.problem, task.split.train
+    adj, onehot = problem.adjacency(), problem.labels.onehot
     edge_index, edge_weight = adj.edge_index, adj.edge_weight
-    theirs, onehot, known = pyg.LabelPropagation(STEPS, LAMBDA), mine.labels.onehot, problem.split.train
     return {
-        "lignn": lambda: ours.predict(mine),
+        "lignn": lambda: ours.predict(problem),
         WITH_EDGES: lambda: theirs(onehot, edge_index, known, edge_weight),
         WITH_CSR: lambda: theirs(onehot, adj.torch_sparse, known, edge_weight),
     }
 
 
-def correct_and_smooth(problem: Task) -> dict[str, Side]:
+def correct_and_smooth(task: Task) -> dict[str, Side]:
     """Return 50 steps of Correct and 50 of Smooth on a given prediction; each step resets the known rows first."""
     from torch_geometric import nn as pyg
 
-    mine, known = Problem.of(problem.graph, problem.split.train), problem.split.train
-    adj, lazy = mine.adjacency(), mine.lazy(LAMBDA)
+    problem, known = task.problem, task.split.train
+    adj, lazy, labels = problem.adjacency(), problem.lazy(LAMBDA), problem.labels
     edge_index, edge_weight = adj.edge_index, adj.edge_weight
-    onehot = mine.labels.onehot
-    base = torch.rand(onehot.shape, generator=torch.Generator().manual_seed(0)).softmax(1)
+    base = torch.rand(labels.onehot.shape, generator=torch.Generator().manual_seed(0)).softmax(1)
     theirs = pyg.CorrectAndSmooth(STEPS, LAMBDA, STEPS, LAMBDA, autoscale=False)
 
     def ours() -> Tensor:
-        corrected = _last(iterate(correct(lazy, mine.labels, base), base, STEPS))
-        return _last(iterate(smooth(lazy, mine.labels), corrected, STEPS))
+        corrected = _last(iterate(correct(lazy, labels, base), base, STEPS))
+        return _last(iterate(smooth(lazy, labels), corrected, STEPS))
 
     return {
         "lignn": ours,
-        WITH_EDGES: lambda: theirs(base, onehot[known], known, edge_index, edge_weight),
-        WITH_CSR: lambda: theirs(base, onehot[known], known, adj.torch_sparse, edge_weight),
+        WITH_EDGES: lambda: theirs(base, labels.onehot[known], known, edge_index, edge_weight),
+        WITH_CSR: lambda: theirs(base, labels.onehot[known], known, adj.torch_sparse, edge_weight),
     }
 
 
-def gcn_training(problem: Task) -> dict[str, Side]:
+def gcn_training(task: Task) -> dict[str, Side]:
     """Return one update of a GCN on the features alone; the edges are normalised once."""
     from torch_geometric import nn as pyg
 
-    graph = problem.graph
-    mine = Problem.of(graph, problem.split.train)
-    adj = mine.adjacency()
-    x = dense_inputs(graph)[:, graph.num_classes :].contiguous()
-    edges, weights, csr = adj.edge_index, adj.edge_weight, adj.torch_sparse
-    sizes = {"in_channels": x.shape[1], "hidden_channels": HIDDEN, "num_layers": 2, "out_channels": graph.num_classes}
-    first, second = pyg.GCN(**sizes, normalize=False), pyg.GCN(**sizes, normalize=False)
+    x, c, adj = task.features, task.graph.num_classes, task.problem.adjacency()
+    first, second = (pyg.GCN(x.shape[1], HIDDEN, 2, c, normalize=False) for _ in range(2))
     return {
-        "lignn": _update(Network(GCN(x.shape[1], graph.num_classes, hidden=HIDDEN)), mine),
-        WITH_EDGES: _pyg_update(first, lambda: first(x, edges, weights), problem),
-        WITH_CSR: _pyg_update(second, lambda: second(x, csr), problem),
+        "lignn": _our_update(task, Network(GCN(x.shape[1], c, hidden=HIDDEN))),
+        WITH_EDGES: _their_update(task, first, x, adj.edge_index, adj.edge_weight),
+        WITH_CSR: _their_update(task, second, x, adj.torch_sparse),
     }
 
 
-def gat_training(problem: Task) -> dict[str, Side]:
+def gat_training(task: Task) -> dict[str, Side]:
     """Return one update of a GAT on the features alone; PyG's GAT takes no `torch.sparse` adjacency here."""
     from torch_geometric import nn as pyg
 
-    graph = problem.graph
-    mine = Problem.of(graph, problem.split.train)
-    edges = mine.adjacency().edge_index
-    x = dense_inputs(graph)[:, graph.num_classes :].contiguous()
-    theirs = pyg.GAT(x.shape[1], HIDDEN, 2, graph.num_classes, heads=HEADS, add_self_loops=False)
+    x, c = task.features, task.graph.num_classes
+    theirs = pyg.GAT(x.shape[1], HIDDEN, 2, c, heads=HEADS, add_self_loops=False)
     return {
-        "lignn": _update(Network(GAT(x.shape[1], graph.num_classes, hidden=HIDDEN, heads=HEADS)), mine),
-        WITH_EDGES: _pyg_update(theirs, lambda: theirs(x, edges), problem),
+        "lignn": _our_update(task, Network(GAT(x.shape[1], c, hidden=HIDDEN, heads=HEADS))),
+        WITH_EDGES: _their_update(task, theirs, x, task.problem.adjacency().edge_index),
     }
 
 
-def ignn_training(problem: Task) -> dict[str, Side]:
+def ignn_training(task: Task) -> dict[str, Side]:
     """Return one update of IGNN*; both sides have the same weights."""
-    graph = problem.graph
-    mine = Problem.of(graph, problem.split.train)
-    x = dense_inputs(graph)[:, graph.num_classes :].contiguous()
-    ours = IGNN(x.shape[1], graph.num_classes, HIDDEN, generator=torch.Generator().manual_seed(0))
-    radius = ours.kappa / mine.adjacency().spectral_radius()
-    theirs = PlainIGNN(mine.adjacency().torch_sparse, x, graph.num_classes, HIDDEN, radius)
+    x, c, adj = task.features, task.graph.num_classes, task.problem.adjacency()
+    ours = IGNN(x.shape[1], c, HIDDEN, generator=torch.Generator().manual_seed(0))
+    theirs = PlainIGNN(adj.torch_sparse, x, c, HIDDEN, ours.kappa / adj.spectral_radius())
     theirs.load_state_dict(ours.state_dict())
-    return {"lignn": _update(ours, mine), PLAIN: _pyg_update(theirs, theirs, problem)}
+    return {"lignn": _our_update(task, ours), PLAIN: _their_update(task, theirs)}
 
 
-def _update(method: Method, problem: Problem) -> Side:
+def _our_update(task: Task, method: Method) -> Side:
     """Return a function that updates the weights with lignn."""
-    optimizer = torch.optim.Adam(method.parameters(), lr=LEARNING_RATE)
-    generator = torch.Generator().manual_seed(0)
-
-    def update() -> None:
-        optimizer.zero_grad(set_to_none=True)
-        method.epoch(problem, generator).loss.backward()
-        optimizer.step()
-
-    return update
+    problem, generator = task.problem, torch.Generator().manual_seed(0)
+    return _update(method, lambda: method.epoch(problem, generator).loss)
 
 
-def _pyg_update(module: nn.Module, logits: Callable[[], Tensor], problem: Task) -> Side:
+def _their_update(task: Task, module: nn.Module, *inputs: Tensor) -> Side:
     """Return a function that updates the weights in plain PyTorch."""
+    assert task.graph.y is not None
+    known, truth = task.split.train, task.graph.y[task.split.train]
+    return _update(module, lambda: functional.cross_entropy(module(*inputs)[known], truth))
+
+
+def _update(module: nn.Module, loss: Callable[[], Tensor]) -> Side:
     optimizer = torch.optim.Adam(module.parameters(), lr=LEARNING_RATE)
-    assert problem.graph.y is not None
-    known, truth = problem.split.train, problem.graph.y[problem.split.train]
 
     def update() -> None:
         optimizer.zero_grad(set_to_none=True)
-        functional.cross_entropy(logits()[known], truth).backward()
+        loss().backward()
         optimizer.step()
 
     return update

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lignn.bench import peak
 from lignn.bench.power_law import power_law
-from lignn.bench.sides import HIDDEN, Lignn, Task, Textbook, task
+from lignn.bench.sides import HIDDEN, Lignn, Task, Textbook, load_task
 from lignn.bench.timing import Record, at_least, compare
+from lignn.evaluation import peak
 
 SideClass = type[Lignn] | type[Textbook]
 SIDES: dict[str, SideClass] = {"lignn": Lignn, "textbook": Textbook}
@@ -21,12 +21,10 @@ def run(quick: bool) -> Iterator[Record]:
     """Time both sides in one process, and measure the memory of two epochs of each side in a process of its own."""
     sources: list[str | int] = [10_000] if quick else list(ROUNDS)
     for source in sources:
-        problem = task(source)
-        sides = {name: side(problem) for name, side in SIDES.items()}
-        epochs = {name: side.epoch for name, side in sides.items()}
-        rounds = ROUNDS.get(str(source), 2)
-        records = compare(problem.graph.name, epochs, rounds, CONFIG)
-        del sides, epochs
+        problem = load_task(source)
+        epochs = {name: side(problem).epoch for name, side in SIDES.items()}
+        records = compare(problem.graph.name, epochs, ROUNDS.get(str(source), 2), CONFIG)
+        del epochs
         for record in records:
             record["peak_mib"] = peak.in_fresh_process(prepare, _two_epochs, record["side"], source).peak_mib
         yield from records
@@ -43,7 +41,7 @@ def _goals(source: str, ours: Record, theirs: Record) -> Iterator[Record]:
 
 def prepare(name: str, source: str | int, inductive: bool = True) -> tuple[SideClass, Task]:
     """Return the class of a side and its task, after an epoch on a small graph that loads and compiles all code."""
-    problem = task(source)
+    problem = load_task(source)
     small = power_law(1000, problem.graph.num_classes)
     SIDES[name](Task(small, small.splits[0]), inductive=inductive).epoch()
     return SIDES[name], problem

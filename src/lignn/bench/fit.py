@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from statistics import mean
 from time import perf_counter
 from typing import Any
 
 from lignn.bench import textbook
-from lignn.bench.sides import LEARNING_RATE, MASK_RATE, Lignn, Task, Textbook, backbone, task
+from lignn.bench.sides import LEARNING_RATE, MASK_RATE, Lignn, Task, Textbook, backbone, load_task
 from lignn.bench.timing import Record, Timing, at_least, record
 from lignn.methods import LIGNN
 from lignn.training import Settings, train
@@ -31,7 +32,7 @@ def run(quick: bool) -> Iterator[Record]:
     for source in sources:
         outcomes: dict[str, list[dict[str, Any]]] = {name: [] for name in SIDES}
         for number in range(SPLITS):
-            problem = task(source, number)
+            problem = load_task(source, number)
             Lignn(problem).epoch()  # compiles the kernels
             for name, side in SIDES.items():
                 outcomes[name].append(side(problem, number, settings))
@@ -49,9 +50,8 @@ def fit_lignn(problem: Task, seed: int, settings: Settings, warm_start: bool = T
     return {"seconds": perf_counter() - start, "epochs": len(history.epochs), "score": history.best_record["test"]}
 
 
-def fit_as_published(problem: Task, seed: int, settings: Settings) -> dict[str, Any]:
-    """Train LI-GCN with lignn; each solve starts from zero, as in Algorithm 1."""
-    return fit_lignn(problem, seed, settings, warm_start=False)
+fit_as_published = partial(fit_lignn, warm_start=False)
+"""Train LI-GCN with lignn; each solve starts from zero, as in Algorithm 1."""
 
 
 def fit_textbook(problem: Task, seed: int, settings: Settings) -> dict[str, Any]:
@@ -75,20 +75,12 @@ SIDES: dict[str, Fit] = {"lignn": fit_lignn, "lignn, cold starts": fit_as_publis
 
 def _records(case: str, outcomes: dict[str, list[dict[str, Any]]], settings: Settings) -> list[Record]:
     timings = {name: Timing(tuple(each["seconds"] for each in found)) for name, found in outcomes.items()}
-    reference = timings["lignn"]
     config = {"steps": STEPS, "mask_rate": MASK_RATE, "epochs": settings.max_epochs, "lr": settings.lr}
-    return [
-        record(
-            case,
-            name,
-            config,
-            **timings[name].figures(reference),
-            epochs=mean(each["epochs"] for each in found),
-            score=mean(each["score"] for each in found),
-            runs=found,
-        )
-        for name, found in outcomes.items()
-    ]
+    records = []
+    for name, found in outcomes.items():
+        means = {figure: mean(each[figure] for each in found) for figure in ("epochs", "score")}
+        records.append(record(case, name, config, **timings[name].figures(timings["lignn"]), **means, runs=found))
+    return records
 
 
 def _goals(source: str, ours: Record, _: Record, theirs: Record) -> Iterator[Record]:

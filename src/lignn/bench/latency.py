@@ -7,7 +7,7 @@ from time import perf_counter
 
 import numpy as np
 
-from lignn.bench.sides import Task, task
+from lignn.bench.sides import Task, load_task
 from lignn.bench.timing import Record, Side, at_least, interleaved, record
 from lignn.classifier import NodeClassifier
 from lignn.labels import KnownLabels
@@ -25,13 +25,12 @@ def run(quick: bool) -> Iterator[Record]:
     epochs: dict[str | int, int | None]  # None: until training stops early
     epochs = {"cora": None, MUST_REACH: None, "coauthor_physics": FEW_EPOCHS, 10**6: FEW_EPOCHS}
     for source, most in ({10_000: 3} if quick else epochs).items():
-        problem = task(source)
+        problem = load_task(source)
         classifier = NodeClassifier(max_epochs=most)
         start = perf_counter()
         classifier.fit(problem.graph, problem.split)
         training = perf_counter() - start
-        updates = 10 if quick else UPDATES
-        warm, cold = _records(problem, classifier, updates)
+        warm, cold = _records(problem, classifier, 10 if quick else UPDATES)
         again = warm | {"side": "training again", "median": training, "spread": 0.0, "p99": training}
         again["ratio"] = training / warm["median"]
         yield from (warm, cold, again)
@@ -48,9 +47,8 @@ def _records(problem: Task, classifier: NodeClassifier, updates: int) -> list[Re
     config = {"preset": "practical", "updates": updates, "epochs": classifier.n_iter_}
     found = []
     for name, timing in timings.items():
-        figures = timing.figures(reference) | {"ratio": timing.median / reference.median}
-        figures["p99"] = float(np.quantile(timing.seconds, 0.99))
-        found.append(record(problem.graph.name, name, config, **figures))
+        others = {"ratio": timing.median / reference.median, "p99": float(np.quantile(timing.seconds, 0.99))}
+        found.append(record(problem.graph.name, name, config, **timing.figures(reference) | others))
     return found
 
 

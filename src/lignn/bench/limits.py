@@ -7,8 +7,8 @@ from time import perf_counter
 
 import torch
 
-from lignn.bench.sides import HIDDEN, Lignn, Task, task
-from lignn.bench.timing import Record, Timing, interleaved, record
+from lignn.bench.sides import HIDDEN, Lignn, Task, load_task
+from lignn.bench.timing import Record, Timing, record, timed
 from lignn.propagation import Adjacency
 
 COPIED = 2**28
@@ -30,7 +30,7 @@ def run(quick: bool) -> Iterator[Record]:
     yield limit
     sources: list[str | int] = [10_000] if quick else ["chameleon", "amazon_photo", "coauthor_physics", 10**6]
     for source in sources:
-        problem = task(source)
+        problem = load_task(source)
         for width in (problem.graph.num_classes, HIDDEN):
             yield _product(problem, width, rounds, limit["gigabytes_per_second"])
         yield from _parts(problem, 2 if quick else 10)
@@ -40,7 +40,7 @@ def _copy(rounds: int, size: int) -> Record:
     """Time the copy of an array; bytes read and bytes written both count."""
     source = torch.ones(size // 4)
     target = torch.empty_like(source)
-    timing = interleaved({"copy": lambda: target.copy_(source)}, rounds)["copy"]
+    timing = timed(lambda: target.copy_(source), rounds)
     figures = timing.figures(timing) | _speeds(2 * size, 2 * size, timing)
     return record("copy of a large array", "torch", {"bytes": size}, **figures)
 
@@ -53,7 +53,7 @@ def _product(problem: Task, width: int, rounds: int, limit: float) -> Record:
     adj = Adjacency.normalized(problem.graph)
     n = adj.shape[0]
     x = torch.randn(n, width, generator=torch.Generator().manual_seed(0))
-    timing = interleaved({"product": lambda: adj @ x}, 5 * rounds)["product"]
+    timing = timed(lambda: adj @ x, 5 * rounds)
     matrix = adj.nnz * 8 + n * 4
     figures = timing.figures(timing) | _speeds(matrix + 2 * x.nbytes, matrix + x.nbytes + adj.nnz * width * 4, timing)
     figures["share"] = figures["gigabytes_per_second"] / limit
@@ -77,11 +77,9 @@ def _parts(problem: Task, epochs: int) -> Iterator[Record]:
         whole = perf_counter() - start
     spent = {event.key: event.self_cpu_time_total / 1e6 for event in profiler.key_averages()}
     parts = {part: sum(spent.get(key, 0.0) for key in keys) for part, keys in PARTS.items()}
-    parts["other operators"] = sum(value for key, value in spent.items() if key.startswith("aten::")) - sum(
-        value for part, value in parts.items() if part != "sparse products"
-    )
+    counted = {operator for operators in PARTS.values() for operator in operators}
+    parts["other operators"] = sum(spent[key] for key in spent if key.startswith("aten::") and key not in counted)
     parts["the rest"] = whole - sum(parts.values())
     for part, seconds in parts.items():
-        timing = Timing((seconds / epochs,) * 2)
-        figures = timing.figures(timing) | {"share": seconds / whole}
+        figures = {"median": seconds / epochs, "spread": 0.0, "ratio": 1.0, "share": seconds / whole}
         yield record(f"epoch, {part}, {problem.graph.name}", "lignn", {}, **figures)

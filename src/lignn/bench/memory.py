@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lignn.bench import peak
-from lignn.bench.sides import HIDDEN, Lignn, task
+from lignn.bench.sides import HIDDEN, Lignn, load_task
 from lignn.bench.timing import Record, at_most, record
+from lignn.evaluation import peak
 
 STEPS = (10, 30, 100, 300)
 TO_REACH = 1.02
@@ -14,7 +14,7 @@ TO_REACH = 1.02
 
 def run(quick: bool) -> Iterator[Record]:
     """Measure the tensors of an update by the profiler's allocation events, which are exact."""
-    problem = task(1000 if quick else "amazon_photo")
+    problem = load_task(1000 if quick else "amazon_photo")
     Lignn(problem).update()
     peaks = {}
     for steps in STEPS[:2] if quick else STEPS:

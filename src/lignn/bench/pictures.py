@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
+
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from lignn.atomic import whole_file
 from lignn.bench.report import duration
 from lignn.bench.timing import Record
 from lignn.evaluation.drawing import BLUE, GREEN, MARKS, ORANGE, PURPLE, VERMILION, rendered
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _COLOURS = (BLUE, ORANGE, GREEN, PURPLE, VERMILION)
 """Colours of the sides, in order of appearance."""
@@ -33,32 +33,27 @@ def write(records: Sequence[Record], title: str, file: Path) -> None:
         temporary.write_bytes(rendered(draw(records, title), "svg"))
 
 
-def _sides(records: Sequence[Record]) -> dict[str, int]:
-    return {side: place for place, side in enumerate(dict.fromkeys(record["side"] for record in records))}
+def _places(records: Sequence[Record], key: str) -> dict[str, int]:
+    """Number the different values of `key` in order of appearance."""
+    return {value: place for place, value in enumerate(dict.fromkeys(record[key] for record in records))}
 
 
 def _bars(records: Sequence[Record], title: str) -> Figure:
     """Draw the times of every case on a logarithmic scale, with the ratio to the first side beside each bar."""
-    from matplotlib.figure import Figure
-    from matplotlib.patches import Patch
-
-    cases = list(dict.fromkeys(record["case"] for record in records))
-    sides = _sides(records)
+    cases, sides = _places(records, "case"), _places(records, "side")
     height = 0.8 / len(sides)
     figure = Figure(figsize=(8, 1.2 + 0.28 * len(cases) * (len(sides) + 0.6)), layout="constrained")
     axes = figure.subplots()
     for record in records:
         place = sides[record["side"]]
-        y = cases.index(record["case"]) + place * height
+        y = cases[record["case"]] + place * height
         axes.barh(y, record["median"], height, color=_COLOURS[place % len(_COLOURS)])
         ratio = "" if place == 0 else f", {record['ratio']:.3g}×"
-        axes.annotate(
-            duration(record["median"]) + ratio, (record["median"], y), (3, 0), textcoords="offset points",
-            va="center", fontsize="small",
-        )  # fmt: skip
+        look: Any = {"textcoords": "offset points", "va": "center", "fontsize": "small"}
+        axes.annotate(duration(record["median"]) + ratio, (record["median"], y), (3, 0), **look)
     times = [record["median"] for record in records]
     axes.set(xscale="log", xlabel="seconds, median", title=title, xlim=(min(times) / 2, max(times) * 8))
-    axes.set_yticks([place + height * (len(sides) - 1) / 2 for place in range(len(cases))], cases)
+    axes.set_yticks([place + height * (len(sides) - 1) / 2 for place in range(len(cases))], list(cases))
     axes.invert_yaxis()
     axes.spines[["top", "right"]].set_visible(False)
     patches = [Patch(color=_COLOURS[place % len(_COLOURS)], label=side) for side, place in sides.items()]
@@ -68,14 +63,12 @@ def _bars(records: Sequence[Record], title: str) -> Figure:
 
 def _curves(records: Sequence[Record], size: str, title: str) -> Figure:
     """Draw time and memory, if recorded, against size; both axes are logarithmic."""
-    from matplotlib.figure import Figure
-
     names = {"median": "seconds an epoch", "peak_mib": "peak memory, MiB"}
     shown = [key for key in names if any(record.get(key) for record in records)]
     figure = Figure(figsize=(4.5 * len(shown), 3.6), layout="constrained")
     figure.suptitle(title)
     for axes, key in zip(figure.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
-        for side, place in _sides(records).items():
+        for side, place in _places(records, "side").items():
             points = [(record[size], record[key]) for record in records if record["side"] == side and record.get(key)]
             axes.plot(*zip(*points, strict=True), color=_COLOURS[place], marker=MARKS[place], label=side)
         axes.set(xscale="log", yscale="log", xlabel=size, ylabel=names[key])

@@ -51,23 +51,16 @@ class PlainIGNN(nn.Module):
         num_classes: c.
         hidden: width of Z.
         radius: bound κ/ρ(Ã) of the absolute sum of each column of W.
-        tol: a solve stops when no entry changes by more than this.
-        steps: maximum number of steps of a solve.
     """
 
-    def __init__(
-        self,
-        adj: Tensor,
-        x: Tensor,
-        num_classes: int,
-        hidden: int = 64,
-        radius: float = 0.9,
-        tol: float = 3e-6,
-        steps: int = 300,
-    ) -> None:
+    tol = 3e-6
+    """A solve stops when no entry changes by more than this."""
+    steps = 300
+    """Maximum number of steps of a solve."""
+
+    def __init__(self, adj: Tensor, x: Tensor, num_classes: int, hidden: int, radius: float) -> None:
         super().__init__()
-        self.adj, self.propagated = adj, adj @ x
-        self.radius, self.tol, self.steps = radius, tol, steps
+        self.adj, self.propagated, self.radius = adj, adj @ x, radius
         self.weight = nn.Parameter(torch.empty(hidden, hidden))
         self.omega = nn.Parameter(torch.empty(x.shape[1], hidden))
         self.output = nn.Linear(hidden, num_classes, bias=False)

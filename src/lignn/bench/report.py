@@ -6,14 +6,13 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
 
 from lignn.atomic import whole_file
 from lignn.bench.timing import Record
 from lignn.errors import InputError
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 _PLACE = re.compile(r"(<!-- bench (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 """The place of a suite's tables in a document."""
@@ -21,10 +20,8 @@ _PLACE = re.compile(r"(<!-- bench (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 def duration(seconds: float) -> str:
     """Return a duration with three digits, in s, ms or µs."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3)):
-        if seconds >= size:
-            return f"{_three_digits(seconds / size)} {unit}"
-    return f"{_three_digits(seconds * 1e6)} µs"
+    unit, scale = ("s", 1.0) if seconds >= 1 else ("ms", 1e3) if seconds >= 1e-3 else ("µs", 1e6)
+    return f"{_three_digits(seconds * scale)} {unit}"
 
 
 def _three_digits(value: float) -> str:
@@ -33,13 +30,9 @@ def _three_digits(value: float) -> str:
     return f"{value:.0f}" if size >= 100 else f"{value:.1f}" if size >= 10 else f"{value:.2f}"
 
 
-def _megabytes(mib: float) -> str:
-    return f"{mib / 1024:.2f} GiB" if mib >= 1024 else f"{_three_digits(mib)} MiB"
-
-
 _FIGURES: dict[str, Callable[[float], str]] = {
     "p99": lambda value: f"99 %: {duration(value)}",
-    "peak_mib": _megabytes,
+    "peak_mib": lambda value: f"{value / 1024:.2f} GiB" if value >= 1024 else f"{_three_digits(value)} MiB",
     "epochs": lambda value: f"{value:.0f} epochs",
     "score": lambda value: f"{100 * value:.1f} % right",
     "gigabytes_per_second": lambda value: f"{_three_digits(value)} GB/s",
@@ -74,40 +67,32 @@ def grid(records: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
 
 def goals(records: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
     """Return header and rows of a table of goals and whether they were met."""
-    rows = [
-        [
-            record["goal"],
-            _three_digits(record["reached"]),
-            f"{record['sense']} {record['wanted']:g}",
-            "yes" if record["met"] else "no",
-        ]
-        for record in records
-        if "goal" in record
-    ]
+    rows = []
+    for record in (record for record in records if "goal" in record):
+        wanted = f"{record['sense']} {record['wanted']:g}"
+        rows.append([record["goal"], _three_digits(record["reached"]), wanted, "yes" if record["met"] else "no"])
     return ["goal", "reached", "wanted", "met"], rows
 
 
-def tables(records: Sequence[Record]) -> list[Table]:
-    """Return the tables of cases and goals for a terminal; a table without rows is left out."""
-    from rich.table import Table
-    from rich.text import Text
+def _filled(records: Sequence[Record]) -> list[tuple[list[str], list[list[str]]]]:
+    """Return the tables of cases and goals that have rows."""
+    return [table for table in (grid(records), goals(records)) if table[1]]
 
+
+def tables(records: Sequence[Record]) -> list[Table]:
+    """Return the tables of cases and goals for a terminal."""
     result = []
-    for header, rows in (grid(records), goals(records)):
-        if rows:
-            table = Table(header[0], *header[1:], box=None, header_style="bold")
-            for row in rows:
-                table.add_row(*map(Text, row))
-            result.append(table)
+    for header, rows in _filled(records):
+        table = Table(*header, box=None, header_style="bold")
+        for row in rows:
+            table.add_row(*map(Text, row))
+        result.append(table)
     return result
 
 
 def markdown(records: Sequence[Record]) -> str:
     """Return the tables of cases and goals as Markdown, with machine and versions."""
-    parts = []
-    for header, rows in (grid(records), goals(records)):
-        if rows:
-            parts.append("\n".join(_line(row) for row in (header, ["---"] * len(header), *rows)))
+    parts = ["\n".join(map(_line, (header, ["---"] * len(header), *rows))) for header, rows in _filled(records)]
     versions = next(record["versions"] for record in records if "versions" in record)
     machine = f"{versions['processor']}, {versions['threads']} of {versions['cores']} cores"
     libraries = ", ".join(f"{name} {versions[name]}" for name in ("torch", "torch_geometric", "numba", "lignn"))

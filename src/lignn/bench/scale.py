@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from time import perf_counter
 
 import numpy as np
 
-from lignn.bench import peak
 from lignn.bench.epoch import SIDES, SideClass, prepare
 from lignn.bench.sides import HIDDEN, Task
-from lignn.bench.timing import Record, Timing, at_most, record
+from lignn.bench.timing import Record, Timing, at_most, record, timed
+from lignn.evaluation import peak
 
 EDGES = (10**4, 10**5, 10**6, 10**7)
 TEXTBOOK_UP_TO = 10**6
@@ -54,10 +53,4 @@ def _epochs(prepared: tuple[SideClass, Task]) -> tuple[int, Timing]:
     """Return the number of undirected edges and the time of each epoch."""
     side_class, problem = prepared
     side = side_class(problem, inductive=False)
-    side.epoch()
-    seconds = []
-    for _ in range(EPOCHS):
-        start = perf_counter()
-        side.epoch()
-        seconds.append(perf_counter() - start)
-    return problem.graph.num_edges // 2, Timing(tuple(seconds))
+    return problem.graph.num_edges // 2, timed(side.epoch, EPOCHS)

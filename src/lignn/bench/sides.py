@@ -16,7 +16,7 @@ from lignn.equilibrium import Implicit
 from lignn.equilibrium.solvers import Picard
 from lignn.graph import Graph, Split, splits
 from lignn.labels import KnownLabels
-from lignn.methods import LIGNN, Carry, Epoch
+from lignn.methods import LIGNN, Carry, Epoch, Problem
 from lignn.training import Scores, assemble, scorer
 
 HIDDEN = 64
@@ -37,8 +37,18 @@ class Task:
         """The graph that training sees."""
         return self.graph.without_edges_at(self.split.held_out)
 
+    @property
+    def problem(self) -> Problem:
+        """The whole graph with the training labels, as methods see it."""
+        return Problem.of(self.graph, self.split.train)
 
-def task(source: str | int, run: int = 0) -> Task:
+    @property
+    def features(self) -> Tensor:
+        """The features, dense."""
+        return dense_inputs(self.graph)[:, self.graph.num_classes :].contiguous()
+
+
+def load_task(source: str | int, run: int = 0) -> Task:
     """One of the paper's random splits of a dataset, or a power-law graph of so many edges."""
     if isinstance(source, str):
         graph = datasets.load(source)
@@ -65,8 +75,7 @@ class Lignn:
 
     def __init__(self, task: Task, steps: int = 10, seed: int = 0, inductive: bool = True) -> None:
         budget = Picard(tol=0, max_steps=steps)
-        network = backbone(task.graph, seed)
-        method = LIGNN(network, MASK_RATE, solver=budget, gradient=Implicit("paper", budget))
+        method = LIGNN(backbone(task.graph, seed), MASK_RATE, solver=budget, gradient=Implicit("paper", budget))
         labels = KnownLabels.of(task.graph, task.split.train)
         unseen = task.split.held_out if inductive else None
         assembly = assemble(lambda _: method, task.graph, labels, seed=seed, unseen=unseen)

@@ -73,10 +73,8 @@ class LIGCN(nn.Module):
     ) -> None:
         super().__init__()
         self.net = GCN(width, hidden, num_layers=2, out_channels=num_classes, normalize=False)
-        self.num_classes = num_classes
-        self.mask_rate = mask_rate
-        self.forward_budget = forward
-        self.backward_budget = backward
+        self.num_classes, self.mask_rate = num_classes, mask_rate
+        self.forward_budget, self.backward_budget = forward, backward
 
     @torch.no_grad()
     def solve(self, data: Data) -> Tensor:

@@ -62,6 +62,11 @@ def interleaved(sides: Mapping[str, Side], rounds: int, clock: Callable[[], floa
     return {name: Timing(tuple(values)) for name, values in seconds.items()}
 
 
+def timed(side: Side, rounds: int) -> Timing:
+    """Time one side by itself, after one call that is not timed."""
+    return interleaved({"side": side}, rounds)["side"]
+
+
 def compare(case: str, sides: Mapping[str, Side], rounds: int, config: Mapping[str, Any]) -> list[Record]:
     """Time all sides and return one record for each; its `ratio` is relative to the first side."""
     timings = interleaved(sides, rounds)
@@ -89,9 +94,7 @@ def versions() -> dict[str, Any]:
     """Return what the times depend on besides the code: libraries, processor and threads."""
     import torch
 
-    libraries: dict[str, Any] = {
-        name: version(name) for name in ("lignn", "torch", "torch_geometric", "numba", "scipy")
-    }
+    libraries: Record = {name: version(name) for name in ("lignn", "torch", "torch_geometric", "numba", "scipy")}
     return libraries | {
         "python": platform.python_version(),
         "processor": f"{_processor()} ({torch.backends.cpu.get_cpu_capability()})",

@@ -10,18 +10,13 @@ import inspect
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from lignn.datasets import catalogue
+from lignn.datasets.catalogue import find, names
 from lignn.errors import DatasetError, did_you_mean
 
 if TYPE_CHECKING:
     from lignn.graph import Graph
 
 __all__ = ["load", "names"]
-
-
-def names() -> list[str]:
-    """Return every name that `load` accepts; of `chains-<length>`, only the paper's ten lengths."""
-    return catalogue.names()
 
 
 def load(name: str, root: str | PathLike[str] | None = None, **options: Any) -> Graph:
@@ -38,7 +33,7 @@ def load(name: str, root: str | PathLike[str] | None = None, **options: Any) -> 
             normalisation, and the Coauthor and Amazon graphs with word counts instead of 0/1. The options of the chains
             and the digits are the keyword arguments of `embedded.chains` and `embedded.digits`.
     """
-    entry = catalogue.find(name)
+    entry = find(name)
     make = entry.maker()
     allowed = [p.name for p in inspect.signature(make).parameters.values() if p.kind is p.KEYWORD_ONLY]
     for option in options:

@@ -1,11 +1,15 @@
-"""The list of datasets, with the functions that make and download each. It imports nothing heavy."""
+"""The list of datasets from `catalogue.toml`, with the functions that make and download each.
+
+It imports nothing heavy.
+"""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from importlib import import_module
+from importlib import import_module, resources
 from typing import Any
 
 from lignn.errors import DatasetError, did_you_mean
@@ -51,44 +55,14 @@ def _function(path: str) -> Callable[..., Any]:
     return getattr(import_module(f"lignn.datasets.{module}"), function)
 
 
-CHAINS = Entry("chains-<length>", "chains that differ in their first node only", "generated", "embedded.chains")
-
-
-def _stored(name: str, summary: str, source: str, module: str) -> Entry:
-    return Entry(name, summary, source, f"{module}.prepare", f"{module}.download")
-
-
-ENTRIES = (
-    Entry("weekday", "days 1980-2019 by the digits of the date, 4 nearest days", "generated", "embedded.weekday"),
-    CHAINS,
-    Entry("digits", "8×8 images of handwritten digits, nearest neighbours", "scikit-learn", "embedded.digits"),
-    Entry("karate", "friendships in Zachary's karate club", "PyG KarateClub", "embedded.karate"),
-    _stored("cora", "machine-learning papers that cite each other", "PyG Planetoid", "planetoid"),
-    _stored("citeseer", "computer-science papers that cite each other", "PyG Planetoid", "planetoid"),
-    _stored("pubmed", "diabetes papers that cite each other", "PyG Planetoid", "planetoid"),
-    _stored("chameleon", "Wikipedia pages on chameleons, by traffic", "PyG WikipediaNetwork", "wikipedia"),
-    _stored("squirrel", "Wikipedia pages on squirrels, by traffic", "PyG WikipediaNetwork", "wikipedia"),
-    _stored("amazon_photo", "photo products bought together", "PyG Amazon", "gnn_benchmark"),
-    _stored("amazon_computers", "computer products bought together", "PyG Amazon", "gnn_benchmark"),
-    _stored("coauthor_cs", "computer scientists who wrote together", "PyG Coauthor", "gnn_benchmark"),
-    _stored("coauthor_physics", "physicists who wrote together", "PyG Coauthor", "gnn_benchmark"),
-    _stored("flickr", "photos that share a place, gallery or friend", "PyG Flickr", "flickr"),
-    _stored("ogbn_arxiv", "arXiv computer-science papers that cite each other", "OGB ogbn-arxiv", "ogb"),
-    _stored(
-        "roman_empire",
-        "words of the Wikipedia article, by syntactic role",
-        "PyG HeterophilousGraphDataset",
-        "heterophilous",
-    ),
-    _stored("amazon_ratings", "products bought together, by rating", "PyG HeterophilousGraphDataset", "heterophilous"),
-    _stored("minesweeper", "cells of a grid, mine or not", "PyG HeterophilousGraphDataset", "heterophilous"),
-    _stored(
-        "tolokers", "crowd workers with shared tasks, banned or not", "PyG HeterophilousGraphDataset", "heterophilous"
-    ),
-    _stored(
-        "questions", "users who answered each other, active or not", "PyG HeterophilousGraphDataset", "heterophilous"
-    ),
+FAMILIES = tomllib.loads((resources.files("lignn.datasets") / "catalogue.toml").read_text(encoding="utf-8"))
+"""The content of `catalogue.toml`."""
+ENTRIES = tuple(
+    Entry(name, summary, family["source"], family["make"], family.get("download"))
+    for family in FAMILIES.values()
+    for name, summary in family["datasets"].items()
 )
+CHAINS = next(entry for entry in ENTRIES if entry.name == "chains-<length>")
 
 
 def names() -> list[str]:

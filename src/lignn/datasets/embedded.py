@@ -60,10 +60,8 @@ def chains(
     n = len(y)
     nodes = np.arange(n).reshape(-1, length)
     edges = np.stack([nodes[:, :-1].flatten(), nodes[:, 1:].flatten()])
-    order = np.arange(n)
-    random.shuffle(order)
     cuts = np.cumsum([num_classes * chains_per_class, n // 10])
-    split = Split.from_indices(n, *np.split(order, cuts))
+    split = Split.from_indices(n, *np.split(random.permutation(n), cuts))
     return Graph(edges, x=x.reshape(n, -1).astype(np.float32), y=y, splits=[split]).to_undirected()
 
 

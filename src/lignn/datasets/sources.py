@@ -31,7 +31,8 @@ class Source:
         try:
             catalogue.find(self.name)
         except DatasetError as unknown:
-            if _looks_like_path(self.name) or os.path.lexists(self.name):
+            separators = [sign for sign in (os.sep, os.altsep) if sign and sign in self.name]
+            if separators or self.name.endswith(".npz") or os.path.lexists(self.name):
                 return True
             raise DatasetError(f"{self.name}: there is no such folder or file; {unknown}") from unknown
         if any(Path(self.name).glob("edges.*")):
@@ -60,8 +61,3 @@ def _time(file: Path) -> int:
         return file.stat().st_mtime_ns
     except OSError:
         return 0
-
-
-def _looks_like_path(name: str) -> bool:
-    """Return whether `name` cannot be the name of a dataset."""
-    return name.endswith(".npz") or name in (".", "..") or any(sign in name for sign in (os.sep, os.altsep) if sign)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import scipy.sparse as sp
-
 from lignn.graph import Graph, measures
 
 
@@ -42,6 +40,7 @@ class Statistics:
 def statistics(graph: Graph) -> Statistics:
     """Return the statistics of `graph`, with its edges as stored."""
     degrees = measures.degrees(graph)
+    nonzeros = 0 if graph.x is None else int(graph.x.count_nonzero())
     return Statistics(
         nodes=graph.num_nodes,
         edges=graph.num_edges // 2 if graph.is_undirected else graph.num_edges,
@@ -50,7 +49,7 @@ def statistics(graph: Graph) -> Statistics:
         classes=graph.num_classes,
         intra_class_edges=measures.edge_homophily(graph),
         pairs=graph.without_self_loops().to_undirected().num_edges // 2,
-        feature_density=_density(graph),
+        feature_density=nonzeros / max(1, graph.num_nodes * graph.num_features),
         labelled=int(graph.labelled.sum()),
         node_homophily=measures.node_homophily(graph),
         adjusted_homophily=measures.adjusted_homophily(graph),
@@ -61,10 +60,3 @@ def statistics(graph: Graph) -> Statistics:
         unlabelled_components=measures.unlabelled_components(graph),
         public_splits=len(graph.splits),
     )
-
-
-def _density(graph: Graph) -> float:
-    if graph.x is None:
-        return 0.0
-    nonzeros = graph.x.count_nonzero() if isinstance(graph.x, sp.csr_array) else int(graph.x.count_nonzero())
-    return nonzeros / (graph.num_nodes * graph.num_features)

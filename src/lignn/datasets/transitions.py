@@ -7,6 +7,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lignn.atomic import whole_file
 from lignn.errors import ConfigError
 from lignn.graph import Graph, measures
@@ -31,20 +33,18 @@ def draw(
         fontsize: size of the percentages.
     """
     # One hue from light to dark is read by its lightness, so it needs no colour vision.
-    image = axes.imshow([[100 * share for share in row] for row in matrix], cmap="Blues", vmin=0, vmax=100)
+    image = axes.imshow(100 * np.asarray(matrix), cmap="Blues", vmin=0, vmax=100)
     c = len(matrix)
     names = names or [str(i) for i in range(c)]
     step = 1 if c <= 2 * _MOST_NUMBERS else 5
     tilt: Any = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if max(map(len, names)) > 3 else {}
     axes.set_xticks(range(0, c, step), names[::step], **tilt)
     axes.set_yticks(range(0, c, step), names[::step])
-    axes.set_xlabel("label j at the target")
-    axes.set_ylabel("label i at the source")
+    axes.set(xlabel="label j at the target", ylabel="label i at the source")
     if c <= _MOST_NUMBERS:
-        for i, row in enumerate(matrix):
-            for j, share in enumerate(row):
-                colour = "white" if share > 0.5 else "black"
-                axes.text(j, i, f"{100 * share:.0f}", ha="center", va="center", color=colour, fontsize=fontsize)
+        for (i, j), share in np.ndenumerate(matrix):
+            colour = "white" if share > 0.5 else "black"
+            axes.text(j, i, f"{100 * share:.0f}", ha="center", va="center", color=colour, fontsize=fontsize)
     return image
 
 
@@ -62,7 +62,7 @@ def save(graph: Graph, path: str | PathLike[str]) -> None:
 
     ending = check_ending(path)
     figure = Figure(figsize=(6.4, 5.4), dpi=150, layout="constrained")
-    axes = figure.add_subplot()
+    axes = figure.subplots()
     image = draw(axes, measures.label_transitions(graph).tolist(), graph.class_names)
     axes.set_title(f"{graph.name}: label transitions P(j | i, edge)")
     figure.colorbar(image, ax=axes, label="share of the edges out of label i (%)")

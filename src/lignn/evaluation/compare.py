@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from statistics import mean
@@ -78,10 +78,7 @@ class Row:
     @property
     def gain(self) -> str:
         """The difference to the plain network, with its 95 % interval."""
-        found = self.difference
-        if found is None:
-            return "–"
-        return f"{found.mean:+.2f}" + ("" if found.low is None else f" [{found.low:+.2f}, {found.high:+.2f}]")
+        return "–" if self.difference is None else self.difference.with_interval
 
 
 def plan(source: Source, parameters: Mapping[str, Any], runs: int, methods: Sequence[str] = METHODS) -> list[Run]:
@@ -111,7 +108,6 @@ def _applicable(method: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 def execute(runs: Sequence[Run], jobs: int, report: Callable[[Result], None]) -> list[Result]:
     """All results, from `jobs` processes with one thread each; in this process if there is to be one."""
-    done: Iterator[tuple[Run, Any]]
     done = ((run, perform(run)) for run in runs) if jobs == 1 else workers.each(perform, runs, jobs)
     results = []
     for run, result in done:
@@ -149,10 +145,8 @@ def split_of(graph: Graph, number: int) -> Split:
     else:
         drawn = splits.stratified(graph, _FRACTIONS, seed=number)
     if not all((getattr(drawn, part) & graph.labelled).any() for part in PARTS):
-        count = int(graph.labelled.sum())
-        raise SplitError(
-            f"{graph.name}: {count} labelled nodes are too few to train, choose and test on; label some more"
-        )
+        few = f"{int(graph.labelled.sum())} labelled nodes are too few to train, choose and test on"
+        raise SplitError(f"{graph.name}: {few}; label some more")
     return drawn
 
 
@@ -178,21 +172,17 @@ class Comparison:
     @cached_property
     def rows(self) -> list[Row]:
         """One a method, in the order of `METHODS`."""
-        scores = {
-            method: {r.number: 100 * r.test for r in sorted(self.results, key=lambda r: r.number) if r.method == method}
-            for method in METHODS
-        }
-        return [
-            Row(
-                method,
-                title(method, self.backbone),
-                tuple(own.values()),
-                None if method == BASELINE else paired(own, scores[BASELINE]),
-                mean(result.seconds for result in self.results if result.method == method),
-            )
-            for method, own in scores.items()
-            if own
-        ]
+        rows: list[Row] = []
+        base: dict[int, float] = {}
+        for method in METHODS:
+            own = sorted((result for result in self.results if result.method == method), key=lambda one: one.number)
+            if own:
+                scores = {result.number: 100 * result.test for result in own}
+                base = scores if method == BASELINE else base
+                gain = None if method == BASELINE else paired(scores, base)
+                seconds = mean(result.seconds for result in own)
+                rows.append(Row(method, title(method, self.backbone), tuple(scores.values()), gain, seconds))
+        return rows
 
     @property
     def verdict(self) -> str:
@@ -244,14 +234,8 @@ def compare(
     seeds = sorted({run.parameters["seed"] for run in planned})
     guess = None if graph.is_multilabel else mean(_most_frequent(graph, split_of(graph, seed)) for seed in seeds)
     results = execute(planned, jobs, report)
-    facts = {
-        "name": graph.name,
-        "nodes": graph.num_nodes,
-        "edges": graph.num_edges,
-        "features": graph.num_features,
-        "classes": graph.num_classes,
-        "labelled": int(graph.labelled.sum()),
-    }
+    sizes = {name: getattr(graph, f"num_{name}") for name in ("nodes", "edges", "features", "classes")}
+    facts = {"name": graph.name, **sizes, "labelled": int(graph.labelled.sum())}
     return Comparison(facts, parameters.get("backbone", DEFAULT_BACKBONE), parameters, tuple(results), guess)
 
 

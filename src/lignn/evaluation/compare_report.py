@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 from statistics import mean
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from lignn.atomic import check_file
 from lignn.declarations import METHODS
@@ -13,10 +15,6 @@ from lignn.evaluation import page
 from lignn.evaluation.compare import Comparison
 from lignn.evaluation.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
 from lignn.evaluation.summary import format_duration
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _COLOURS = (GREY, ORANGE, GREEN, PURPLE, VERMILION, BLUE)
 """Colours of the rows, in their order."""
@@ -54,13 +52,12 @@ def sections(comparison: Comparison, picture: page.Picture) -> list[page.Section
 def _reading(comparison: Comparison) -> str:
     """Return the paragraph that explains the numbers."""
     count = len(comparison.rows[0].scores)
+    spread = (
+        f"Mean ± standard deviation over {count} runs, each with its split and seed; differences are paired, with "
+        "95 % intervals and p-values of the t-test. Splits of one graph overlap, so both are a little too sure."
+    )
     if count == 1:
         spread = "One run, on one split."
-    else:
-        spread = (
-            f"Mean ± standard deviation over {count} runs, each with its split and seed; differences are paired, with "
-            "95 % intervals and p-values of the t-test. Splits of one graph overlap, so both are a little too sure."
-        )
     guess = comparison.guess
     chance = "" if guess is None else f" Always answering the most frequent label scores {guess:.2f} %."
     return f"{spread}{chance} The epoch is chosen by validation labels; test labels are used for the score only."
@@ -79,8 +76,6 @@ def _compared(comparison: Comparison) -> list[str | page.Table | page.Picture]:
 
 def draw(comparison: Comparison) -> Figure:
     """Draw the test scores of all runs, and below them the validation scores of the first run by epoch."""
-    from matplotlib.figure import Figure
-
     # Narrow and tall, so that it fits on a phone.
     figure = Figure(figsize=(5.4, 6.4), layout="constrained")
     upper, lower = figure.subplots(2, 1, height_ratios=(len(comparison.rows), 7))
@@ -101,8 +96,7 @@ def _draw_scores(axes: Axes, comparison: Comparison) -> None:
     axes.set_yticks(range(len(rows)), [row.title for row in rows])
     axes.invert_yaxis()
     axes.margins(x=0.12)
-    axes.set_xlim(left=0)
-    axes.set_xlabel("test F1-micro (%), a dot a run")
+    axes.set(xlim=(0, None), xlabel="test F1-micro (%), a dot a run")
     if comparison.guess is not None:
         axes.axvline(comparison.guess, color="black", linestyle=":", linewidth=1)
         axes.set_title(f"dotted: always the most frequent label ({comparison.guess:.1f} %)", fontsize="medium")
@@ -116,7 +110,5 @@ def _draw_curves(axes: Axes, comparison: Comparison) -> None:
             epochs = range(1, len(curve) + 1)
             axes.plot(epochs, [100 * value for value in curve], color=colour, label=row.title, linewidth=1.4)
     axes.locator_params(axis="x", integer=True)
-    axes.set_xlabel("epoch of the first run")
-    axes.set_ylabel("validation F1-micro (%)")
-    axes.set_ylim(bottom=0)
+    axes.set(xlabel="epoch of the first run", ylabel="validation F1-micro (%)", ylim=(0, None))
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)

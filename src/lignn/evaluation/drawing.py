@@ -7,10 +7,9 @@ lines on white, is replaced by olive.
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+import matplotlib
+from matplotlib.figure import Figure
 
 BLUE, VERMILION, GREEN, PURPLE, ORANGE = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"
 SKY_BLUE, BLACK, OLIVE, GREY = "#56B4E9", "#000000", "#8C8C00", "#7F7F7F"
@@ -23,8 +22,6 @@ MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 def rendered(figure: Figure, file_format: str) -> bytes:
     """Return the content of the figure's file; it has no date and no random ids."""
-    import matplotlib
-
     buffer = io.BytesIO()
     metadata = {"Date": None} if file_format == "svg" else {"Software": None}
     with matplotlib.rc_context({"svg.hashsalt": "lignn"}):

@@ -6,16 +6,13 @@ import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
 
 from lignn.atomic import whole_file
 from lignn.evaluation.drawing import rendered
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-FORMATS = ("png", "svg")
 
 
 @dataclass(frozen=True)
@@ -51,17 +48,14 @@ class Section:
 def write(folder: Path, title: str, sections: Sequence[Section]) -> list[Path]:
     """Write `report.md`, `report.html` and `figures/` into `folder`, and return the files."""
     (folder / "figures").mkdir(parents=True, exist_ok=True)
-    files = []
-    embedded: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}
     for picture in _pictures(sections):
-        for ending in FORMATS:
-            content = rendered(picture.figure, ending)
-            files.append(_put(folder / "figures" / f"{picture.name}.{ending}", content))
-            if ending == "svg":
-                embedded[picture.name] = content
-    files.append(_put(folder / "report.md", markdown(title, sections).encode()))
-    files.append(_put(folder / "report.html", html(title, sections, embedded).encode()))
-    return files
+        for ending in ("png", "svg"):
+            files[f"figures/{picture.name}.{ending}"] = rendered(picture.figure, ending)
+    embedded = {picture.name: files[f"figures/{picture.name}.svg"] for picture in _pictures(sections)}
+    files["report.md"] = markdown(title, sections).encode()
+    files["report.html"] = html(title, sections, embedded).encode()
+    return [_put(folder / name, content) for name, content in files.items()]
 
 
 def write_html(file: Path, title: str, sections: Sequence[Section]) -> None:
@@ -115,10 +109,11 @@ def html(title: str, sections: Sequence[Section], embedded: Mapping[str, bytes])
         parts.append(f'<section id="s{number}"><h2>{escape(section.title)}</h2>')
         parts += [_html_block(block, embedded) for block in section.blocks]
         parts.append("</section>")
+    style = (resources.files("lignn.evaluation") / "page.css").read_text(encoding="utf-8")
     links = "".join(f'<a href="#s{i}">{escape(section.title)}</a>' for i, section in enumerate(sections))
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{_STYLE}</style></head>'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>\n{style}</style></head>'
         f"<body><h1>{escape(title)}</h1><nav>{links}</nav>\n" + "\n".join(parts) + "\n</body></html>\n"
     )
 
@@ -140,22 +135,3 @@ def _html_cell(column: int, cell: str) -> str:
     first, *others = cell.split("\n")
     text = escape(first) + "".join(f"<small>{escape(line)}</small>" for line in others)
     return f'<th scope="row">{text}</th>' if column == 0 else f"<td>{text}</td>"
-
-
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1b1f24; --paper: #ffffff; --soft: #57606a; --line: #d0d7de; --link: #0b57d0; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e6edf3; --paper: #12161c; --soft: #9aa4af; --line: #333b45; --link: #8ab4f8; }
-}
-body { margin: 0 auto; padding: 1rem; max-width: 70rem; font: 1rem/1.5 system-ui, sans-serif; color: var(--ink);
-  background: var(--paper); }
-h1, h2 { line-height: 1.25; } h2 { margin-top: 2.5rem; border-bottom: 1px solid var(--line); }
-nav { display: flex; flex-wrap: wrap; gap: .3rem 1rem; } a { color: var(--link); }
-p, figcaption { max-width: 46rem; } figcaption, caption, small { color: var(--soft); }
-.wide { overflow-x: auto; margin: 1rem 0; } table { border-collapse: collapse; font-size: .9rem; }
-caption { text-align: left; padding: .3rem 0; } small { display: block; }
-th, td { padding: .3rem .6rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
-th[scope=row] { min-width: 8rem; } td { white-space: nowrap; font-variant-numeric: tabular-nums; }
-@media (max-width: 30rem) { th, td { padding: .3rem .35rem; } table { font-size: .85rem; } }
-figure { margin: 1.5rem 0; } img { max-width: 100%; height: auto; background: #fff; border-radius: .4rem; }
-"""

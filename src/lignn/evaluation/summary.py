@@ -39,10 +39,14 @@ class Difference:
         """Return whether `value` lies outside the interval."""
         return self.low is not None and self.high is not None and not self.low <= value <= self.high
 
+    @property
+    def with_interval(self) -> str:
+        """The mean and, if there is one, the interval."""
+        return f"{self.mean:+.2f}" + ("" if self.low is None else f" [{self.low:+.2f}, {self.high:+.2f}]")
+
     def __str__(self) -> str:
-        interval = "" if self.low is None else f" [{self.low:+.2f}, {self.high:+.2f}]"
         test = "" if self.p is None else f", p {self.p:.3f}" if self.p >= 0.001 else ", p < 0.001"
-        return f"{self.mean:+.2f}{interval}{test}"
+        return self.with_interval + test
 
 
 def paired(ours: Mapping[Key, float], base: Mapping[Key, float]) -> Difference | None:

@@ -23,25 +23,25 @@ SPACE = {name: parameter.search for name, parameter in PARAMETERS.items() if par
 
 @dataclass(frozen=True)
 class Trial:
-    """Settings that were tried, and what they gave on every split."""
+    """Settings that were tried, and what they gave on average over the splits.
+
+    Attributes:
+        settings: the settings.
+        val: validation score in percent: what trials are chosen by.
+        test: test score in percent, to check the choice with, never to choose by.
+        seconds: time of a run.
+    """
 
     settings: Mapping[str, Any]
-    results: tuple[Result, ...]
+    val: float
+    test: float
+    seconds: float
 
-    @property
-    def val(self) -> float:
-        """Mean validation score in percent: what trials are chosen by."""
-        return 100 * mean(result.val for result in self.results)
-
-    @property
-    def test(self) -> float:
-        """Mean test score in percent, to check the choice with, never to choose by."""
-        return 100 * mean(result.test for result in self.results)
-
-    @property
-    def seconds(self) -> float:
-        """Mean time of a run."""
-        return mean(result.seconds for result in self.results)
+    @classmethod
+    def of(cls, settings: Mapping[str, Any], results: Sequence[Result]) -> Trial:
+        """Average the results of these settings."""
+        val, test, seconds = (mean(getattr(one, name) for one in results) for name in ("val", "test", "seconds"))
+        return cls(settings, 100 * val, 100 * test, seconds)
 
 
 def candidates(parameters: Mapping[str, Any], count: int, seed: int) -> list[dict[str, Any]]:
@@ -75,9 +75,5 @@ def tune(
         for number, (settings, split) in enumerate(itertools.product(tried, range(runs)))
     ]
     results = sorted(compare.execute(planned, jobs, report), key=lambda result: result.number)
-    found = [Trial(settings, _part(results, i, runs)) for i, settings in enumerate(tried)]
+    found = [Trial.of(settings, results[i * runs : (i + 1) * runs]) for i, settings in enumerate(tried)]
     return sorted(found, key=lambda trial: -trial.val)
-
-
-def _part(results: Sequence[Result], number: int, size: int) -> tuple[Result, ...]:
-    return tuple(results[number * size : (number + 1) * size])

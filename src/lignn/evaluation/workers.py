@@ -13,7 +13,6 @@ import traceback
 from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
 from typing import Any, Generic, TypeVar
 
 from lignn.errors import InputError, LignnError
@@ -40,7 +39,7 @@ class _Worker(Generic[Task]):
         # A forked process would inherit torch's threads in an unknown state.
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
-        self.process: BaseProcess = context.Process(target=_serve, args=(theirs, function), daemon=True)
+        self.process = context.Process(target=_serve, args=(theirs, function), daemon=True)
         self.process.start()
         theirs.close()
         self.task: Task | None = None
@@ -59,10 +58,6 @@ class _Worker(Generic[Task]):
         except (EOFError, OSError):  # The worker died between two messages, or within one.
             self.process.join()
             return task, Failure(f"the worker process ended with exit code {self.process.exitcode}")
-
-    @property
-    def alive(self) -> bool:
-        return self.process.is_alive()
 
     def stop(self) -> None:
         self.process.terminate()
@@ -86,7 +81,7 @@ def each(function: Callable[[Task], Any], tasks: Iterable[Task], jobs: int) -> G
                 worker = busy[ready]  # type: ignore[index]
                 yield worker.collect()
                 if waiting:
-                    if not worker.alive:
+                    if not worker.process.is_alive():
                         workers[workers.index(worker)] = worker = _Worker(function)
                     worker.give(waiting.pop())
     finally:

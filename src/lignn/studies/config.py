@@ -11,11 +11,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from lignn.declarations import PRECISIONS
 from lignn.errors import ConfigError, did_you_mean
 
-TASKS = ("train", "label_transitions")
-SPLITS = ("paper", "public", "stratified")
-PRECISIONS = ("float32", "float64")
+CHOICES = {
+    "task": ("train", "label_transitions"),
+    "precision": PRECISIONS,
+    "split.kind": ("paper", "public", "stratified"),
+}
+"""Allowed values of the settings that are a choice."""
 
 
 @dataclass(frozen=True)
@@ -64,17 +68,14 @@ class RunConfig:
         return config
 
     def _check(self, where: str) -> None:
-        chosen: dict[str, tuple[str, tuple[str, ...]]] = {
-            "task": (self.task, TASKS),
-            "precision": (self.precision, PRECISIONS),
-        }
+        chosen = {"task": self.task, "precision": self.precision}
         if self.task == "train":
-            chosen["split.kind"] = (self.split.get("kind", ""), SPLITS)
+            chosen["split.kind"] = self.split.get("kind", "")
             if "name" not in self.method:
                 raise ConfigError(f"{where}: method has no name")
-        for key, (value, choices) in chosen.items():
-            if value not in choices:
-                raise ConfigError(f"{where}: {key} {value!r} is unknown; {did_you_mean(value, choices)}")
+        for key, value in chosen.items():
+            if value not in CHOICES[key]:
+                raise ConfigError(f"{where}: {key} {value!r} is unknown; {did_you_mean(value, CHOICES[key])}")
 
     def plain(self) -> dict[str, Any]:
         """Return the config as nested plain values."""

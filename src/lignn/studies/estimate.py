@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import mean, median
-from typing import Any
 
 from lignn.evaluation.summary import format_duration
 from lignn.studies.records import OK, Record
@@ -53,9 +52,8 @@ def time_left(todo: Sequence[Run], known: Iterable[Record], jobs: int) -> Estima
     tables = [(kind, _by(kind, average, recorded)) for kind, average in _KINDS]
     found = []
     for run in todo:
-        like = _as_record(run)
-        similar = (table[kind(like)] for kind, table in tables if kind(like) in table)
-        found += [seconds for seconds in [next(similar, None)] if seconds is not None]
+        like = run.description
+        found += [table[kind(like)] for kind, table in tables if kind(like) in table][:1]
     return Estimate(sum(found) / jobs if found or not todo else None, len(todo) - len(found))
 
 
@@ -64,9 +62,3 @@ def _by(kind: Kind, average: Average, recorded: Iterable[Record]) -> dict[Hashab
     for record in recorded:
         groups.setdefault(kind(record), []).append(record["seconds"])
     return {key: average(values) for key, values in groups.items()}
-
-
-def _as_record(run: Run) -> Record:
-    config = run.config
-    names: dict[str, Any] = {"method": config.method.get("name"), "backbone": config.backbone.get("name")}
-    return {"study": run.study, "row": run.row, "dataset": config.dataset} | names

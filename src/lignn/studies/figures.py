@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lignn.datasets.transitions import draw as draw_transitions
 from lignn.evaluation.drawing import COLOURS, MARKS
 from lignn.evaluation.summary import Difference, deviation
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 OURS = "LI-GCN"
 _PLACES = {
@@ -68,8 +66,12 @@ def contraction(panels: Mapping[str, Mapping[str, Series]]) -> Figure:
     return figure
 
 
-def lengths(panels: Mapping[str, Mapping[str, Series]]) -> Figure:
-    """Draw the test score against the length of the chains; variants of a method share its colour."""
+def lengths(panels: Mapping[str, Mapping[str, Mapping[int, Mapping[Hashable, float]]]]) -> Figure:
+    """Draw the mean test score against the length of the chains; variants of a method share its colour.
+
+    Args:
+        panels: scores by title of the panel, row, length and seed.
+    """
     figure = Figure(figsize=(5.8 * len(panels), 6.2), layout="constrained")
     places = sorted({place for lines in panels.values() for series in lines.values() for place in series})
     for axes, (title, lines) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
@@ -79,7 +81,7 @@ def lengths(panels: Mapping[str, Mapping[str, Series]]) -> Figure:
             variants[family(row)] += 1
             colour, mark = style(row)
             # A line is interrupted at lengths that were not run.
-            means = [mean(series[place]) if place in series else math.nan for place in places]
+            means = [mean(series[place].values()) if place in series else math.nan for place in places]
             look: Any = {"color": colour, "marker": mark, "fillstyle": FILLS[number % len(FILLS)]}
             look |= {"linestyle": DASHES[number % len(DASHES)], "linewidth": 2.4 if row == OURS else 1.2}
             axes.plot(places, means, label=row, markersize=6, **look)
@@ -99,15 +101,12 @@ def curves(lines: Mapping[str, Sequence[float]], best: Mapping[str, int], chance
     panels = [lines, early] if early else [lines]
     figure = Figure(figsize=(8 + 4 * bool(early), 5.4), layout="constrained")
     axes = figure.subplots(1, len(panels), squeeze=False, width_ratios=[2.2, 1][: len(panels)])[0]
-    for own, shown in zip(axes, panels, strict=True):
+    for own, shown, title in zip(axes, panels, ("all epochs", "curves that end early, enlarged"), strict=False):
         for row in sorted(shown, key=lambda row: family(row) == OURS):  # ours last, on top
             _curve(own, row, shown[row], best[row])
         own.axhline(chance, color="grey", linewidth=0.8, linestyle="--", label="random guess")
-        own.set(xlabel="epoch", ylabel="test F1-micro (%)")
+        own.set(title=title, xlabel="epoch", ylabel="test F1-micro (%)")
     axes[0].set_ylim(bottom=0)
-    axes[0].set_title("all epochs")
-    if early:
-        axes[1].set_title("curves that end early, enlarged")
     _legend_below(figure, axes[0])
     return figure
 
@@ -137,13 +136,10 @@ def accuracy(
         for row, (values, published) in panel.items():
             place = rows.index(row)
             if values:
-                look: Any = {"fmt": "o", "color": COLOURS[0], "capsize": 2, "label": "here"}
-                axes.errorbar(mean(values), place - 0.14, xerr=deviation(values), **look)
+                _point(axes, mean(values), place - 0.14, deviation(values), "here")
             if published is not None:
-                look = {"fmt": "s", "color": COLOURS[1], "capsize": 2, "label": "paper"}
-                axes.errorbar(published[0], place + 0.14, xerr=published[1], **look)
-        axes.set_title(dataset)
-        axes.set_xlabel("test F1-micro (%)\nmean ± std")
+                _point(axes, published[0], place + 0.14, published[1], "paper", "s", COLOURS[1])
+        axes.set(title=dataset, xlabel="test F1-micro (%)\nmean ± std")
         axes.grid(axis="x", linewidth=0.4)
     panels[0, 0].set_yticks(range(len(rows)), rows)
     panels[0, 0].invert_yaxis()
@@ -168,18 +164,18 @@ def differences(panels: Mapping[str, Sequence[Bar]]) -> Figure:
     bases = {bar.base for bars in panels.values() for bar in bars}
     common = f"difference to {next(iter(bases))}" if len(bases) == 1 else "paired difference"
     break_ = "\n" if max(len(bar.row + bar.base) for bars in panels.values() for bar in bars) > 30 else " "
-    labels = {
-        dataset: [bar.row if len(bases) == 1 else f"{bar.row}{break_}− {bar.base}" for bar in bars]
-        for dataset, bars in panels.items()
-    }
-    heights = [0.2 + sum(0.28 + 0.14 * label.count("\n") for label in labels[dataset]) for dataset in panels]
+
+    def label(bar: Bar) -> str:
+        return bar.row if len(bases) == 1 else f"{bar.row}{break_}− {bar.base}"
+
+    heights = [0.2 + sum(0.28 + 0.14 * label(bar).count("\n") for bar in bars) for bars in panels.values()]
     figure = Figure(figsize=(7.5, sum(heights) + 0.9 * len(panels) + 0.5), layout="constrained")
     axes = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights)[:, 0]
     for own, (dataset, bars) in zip(axes, panels.items(), strict=True):
         own.axvline(0, color="grey", linewidth=0.8, linestyle="--")
         for place, bar in enumerate(bars):
             _bar(own, place, bar)
-        own.set_yticks(range(len(bars)), labels[dataset], fontsize=9)
+        own.set_yticks(range(len(bars)), [label(bar) for bar in bars], fontsize=9)
         own.set_ylim(len(bars) - 0.5, -0.5)
         own.set(title=dataset, xlabel=f"{common} in test F1-micro (points)")
         own.grid(axis="x", linewidth=0.4)
@@ -196,8 +192,11 @@ def _bar(axes: Axes, place: float, bar: Bar) -> None:
     if bar.difference.count < 3 or low is None or high is None:
         axes.plot(centre, place, "o", color=COLOURS[0], fillstyle="none", label="here, one or two pairs")
     else:
-        spread = [[centre - low], [high - centre]]
-        axes.errorbar(centre, place, xerr=spread, fmt="o", color=COLOURS[0], capsize=2, label="here, 95 % interval")
+        _point(axes, centre, place, [[centre - low], [high - centre]], "here, 95 % interval")
+
+
+def _point(axes: Axes, x: float, y: float, spread: Any, label: str, mark: str = "o", colour: str = COLOURS[0]) -> None:
+    axes.errorbar(x, y, xerr=spread, fmt=mark, color=colour, capsize=2, label=label)
 
 
 def family(row: str) -> str:

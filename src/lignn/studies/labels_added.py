@@ -59,11 +59,15 @@ class Case:
         """Hash of all attributes."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:16]
 
+    @property
+    def description(self) -> Record:
+        """What a record says about the case besides its result."""
+        return {"id": self.identity, "study": STUDY, "dataset": self.dataset, "seed": self.run, "config": asdict(self)}
+
 
 def cases(runs: int | None = None) -> list[Case]:
     """Return the cases of the study, ordered by run."""
-    text = (resources.files("lignn.studies") / f"{STUDY}.toml").read_text(encoding="utf-8")
-    study = tomllib.loads(text)
+    study = tomllib.loads((resources.files("lignn.studies") / f"{STUDY}.toml").read_text(encoding="utf-8"))
     return [
         Case(dataset=name, run=run, epochs=study["epochs"], **(values | {"added": tuple(values["added"])}))
         for run in range(study["runs"] if runs is None else runs)
@@ -120,8 +124,7 @@ def _first_of_each_class(graph: Graph, pool: torch.Tensor, amount: int) -> dict[
 def _seconds(act: Callable[[], Any]) -> dict[str, float]:
     """Call `act` and return its wall time and processor time; other processes affect only the first."""
     wall, processor = time.perf_counter(), time.process_time()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the points have the number of steps
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # the points have the number of steps
         act()
     return {"seconds": time.perf_counter() - wall, "processor_seconds": time.process_time() - processor}
 
@@ -131,16 +134,12 @@ def execute(folder: Path, runs: int | None = None, jobs: int = 1, only: str | No
     file = records.file_of(folder, STUDY)
     with records.appending(file) as there:
         todo = [case for case in cases(runs) if there.get(case.identity) != OK and only in (None, case.dataset)]
-        runner.record_each(file, _perform, todo, jobs, _description)
+        runner.record_each(file, _perform, todo, jobs, lambda _: None)
     return records.read(file)
 
 
 def _perform(case: Case) -> dict[str, Any]:
     return {"points": perform(case), "threads": torch.get_num_threads()}
-
-
-def _description(case: Case) -> Record:
-    return {"id": case.identity, "study": STUDY, "dataset": case.dataset, "seed": case.run, "config": asdict(case)}
 
 
 def main() -> None:

@@ -21,6 +21,8 @@ except ImportError:  # on Windows
     fcntl = None  # type: ignore[assignment]
 
 Record = dict[str, Any]
+Cells = dict[tuple[str, str], dict[Hashable, float]]
+"""Scores by row and dataset, and for each of these by seed, which is the number of the run."""
 
 OK, FAILED, UNAVAILABLE = "ok", "failed", "unavailable"
 """Status of a run; `unavailable`: its dataset is not stored here and cannot be downloaded."""
@@ -39,10 +41,8 @@ def read(file: Path) -> list[Record]:
     if not file.exists():
         return []
     records: dict[str, Record] = {}
-    lines = file.read_bytes().split(b"\n")
+    *lines, _ = file.read_bytes().split(b"\n")  # After the last newline, there is nothing or an incomplete line.
     for number, line in enumerate(lines, 1):
-        if number == len(lines):
-            break  # After the last newline, there is nothing or an incomplete line.
         try:
             record = json.loads(line)
             records[record["id"]] = record
@@ -57,7 +57,7 @@ def locked(file: Path) -> Iterator[None]:
 
     The system releases the lock when the process ends, also when it is killed. Without `fcntl` there is no lock.
     """
-    with _opened(file) as opened:
+    with _open(file) as opened:
         if fcntl is not None:
             try:
                 fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -80,7 +80,7 @@ def appending(file: Path) -> Iterator[dict[str, str]]:
 
 def repair(file: Path) -> None:
     """Remove an incomplete last line from the file; its folder is created."""
-    with _opened(file) as opened:
+    with _open(file) as opened:
         opened.seek(0)
         content = opened.read()
         whole = content.rfind(b"\n") + 1
@@ -88,27 +88,21 @@ def repair(file: Path) -> None:
             opened.truncate(whole)
 
 
-@contextmanager
-def _opened(file: Path) -> Iterator[BinaryIO]:
+def _open(file: Path) -> BinaryIO:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        opened = file.open("a+b")
+        return file.open("a+b")
     except OSError as error:
         raise InputError(f"{file}: records cannot be written there: {error.strerror}") from error
-    with opened:
-        yield opened
 
 
 def append(file: Path, record: Record) -> None:
     """Append one line by a single write, and flush it to the disk."""
     line = json.dumps(record, ensure_ascii=False, allow_nan=False).encode() + b"\n"
     try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-        try:
-            written = os.write(descriptor, line)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        with file.open("ab", buffering=0) as opened:
+            written = opened.write(line)
+            os.fsync(opened.fileno())
     except OSError as error:
         raise LignnError(f"{file}: a record could not be written: {error.strerror}") from error
     if written != len(line):
@@ -117,13 +111,13 @@ def append(file: Path, record: Record) -> None:
         )
 
 
-def scores(records: Iterable[Record], part: str = "test") -> dict[tuple[str, str], dict[Hashable, float]]:
-    """Return scores in percent by row and dataset, and for each of these by seed, which is the number of the run."""
-    cells: dict[tuple[str, str], dict[Hashable, float]] = {}
+def scores(records: Iterable[Record]) -> Cells:
+    """Return the test scores in percent of the runs that succeeded."""
+    cells: Cells = {}
     for record in records:
         if record["status"] == OK and "scores" in record:
             cell = cells.setdefault((record["row"], record["dataset"]), {})
-            cell[record["seed"]] = 100 * record["scores"][part]
+            cell[record["seed"]] = 100 * record["scores"]["test"]
     return cells
 
 
@@ -140,14 +134,13 @@ def provenance() -> dict[str, Any]:
 def _commit(folder: Path) -> Mapping[str, Any] | None:
     """Return the commit of the repository that tracks `folder`, and whether the code differs; None without one."""
 
-    def git(*arguments: str) -> str | None:
+    def git(*arguments: str) -> str:
+        """Return what git prints; nothing if it fails."""
+        options: Any = {"cwd": folder, "capture_output": True, "text": True, "timeout": 20, "check": True}
         try:
-            done = subprocess.run(
-                ["git", *arguments], cwd=folder, capture_output=True, text=True, timeout=20, check=False
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            return None
-        return done.stdout.strip() if done.returncode == 0 else None
+            return subprocess.run(["git", *arguments], **options).stdout.strip()
+        except (OSError, subprocess.SubprocessError):
+            return ""
 
-    head = git("rev-parse", "HEAD") if git("ls-files", "--", "__init__.py") else None
-    return None if head is None else {"hash": head, "dirty": bool(git("status", "--porcelain", "--", "."))}
+    head = git("rev-parse", "HEAD") if git("ls-files", "--", "__init__.py") else ""
+    return {"hash": head, "dirty": bool(git("status", "--porcelain", "--", "."))} if head else None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 
 from lignn.errors import InputError
@@ -10,19 +12,7 @@ from lignn.evaluation import page
 from lignn.evaluation.page import Block, Section, Table
 from lignn.studies import published, records, study
 from lignn.studies.records import FAILED, OK, UNAVAILABLE, Record
-from lignn.studies.results import NO_DATA, Results
-from lignn.studies.views import accuracy, changes, contraction, curves, lengths, search, transitions
-
-VIEWS: dict[str, Callable[[Results], list[Block]]] = {
-    "accuracy": accuracy.view,
-    "changes": changes.view,
-    "transitions": transitions.view,
-    "contraction": contraction.view,
-    "curves": curves.view,
-    "lengths": lengths.view,
-    "search": search.view,
-}
-"""How a study is shown, by the name in its file."""
+from lignn.studies.results import NO_DATA, NOT_RUN, Results
 
 
 def report(folder: Path, out: Path | None = None) -> list[Path]:
@@ -38,9 +28,9 @@ def report(folder: Path, out: Path | None = None) -> list[Path]:
     }
     parts = [overview(results)]
     for name, own in results.items():
-        title, view = (known[name].title, known[name].report) if name in known else (name, "changes")
+        title, shown_by = (known[name].title, known[name].report) if name in known else (name, "changes")
         if own.records:
-            parts.append(section(title, view, own))
+            parts.append(section(title, shown_by, own))
     return page.write(out or folder, "Reproduction of the paper's experiments", parts)
 
 
@@ -49,19 +39,22 @@ def _of_a_study(record: Record) -> bool:
     return "row" in record or record.get("status") == UNAVAILABLE
 
 
-def unavailable(everything: Iterable[Record]) -> set[str]:
+def unavailable(everything: Sequence[Record]) -> set[str]:
     """Return the datasets that were unavailable to some study and available to none."""
-    by_status: dict[str, set[str]] = {OK: set(), UNAVAILABLE: set(), FAILED: set()}
-    for record in everything:
-        by_status[record["status"]].add(record["dataset"])
-    return by_status[UNAVAILABLE] - by_status[OK]
+    absent, there = ({r["dataset"] for r in everything if r["status"] == status} for status in (UNAVAILABLE, OK))
+    return absent - there
 
 
-def section(title: str, view: str, results: Results) -> Section:
+def view(name: str) -> Callable[[Results], list[Block]]:
+    """Return the function that shows a study, by the name in its file."""
+    return import_module(f"lignn.studies.views.{name}").view
+
+
+def section(title: str, shown_by: str, results: Results) -> Section:
     """Return the section of a study."""
     claim = published.claim(results.study)
     blocks: list[Block] = [] if claim is None else [f"The paper: {claim}"]
-    return Section(title, [*blocks, *VIEWS[view](results), *failures(results)])
+    return Section(title, [*blocks, *view(shown_by)(results), *failures(results)])
 
 
 def failures(results: Results) -> list[Block]:
@@ -79,11 +72,8 @@ def overview(results: Mapping[str, Results]) -> Section:
         hours = sum(record["seconds"] for record in own.good) / 3600
         rows.append((name, _progress(own), _cells(own), str(len(own.left_out)), str(failed), f"{hours:.2f} h"))
     everything = [record for own in results.values() for record in own.good]
-    made = [
-        f"Commits: {_distinct(_commit(record) for record in everything)}.",
-        f"Versions: {_distinct(_versions(record) for record in everything)}.",
-        f"Machines: {_distinct(_machine(record) for record in everything)}.",
-    ]
+    sources = {"Commits": _commit, "Versions": _versions, "Machines": _machine}
+    made = [f"{title}: {'; '.join(dict.fromkeys(map(of, everything))) or 'none'}." for title, of in sources.items()]
     header = ("study", "runs done", "rows × datasets", "with other settings, left out", "failed", "time in all")
     table = Table("Runs recorded, of those planned", header, rows)
     return Section("What is here", [f"Published numbers: {published.citation()}.", table, *made])
@@ -99,21 +89,13 @@ def _progress(own: Results) -> str:
 
 def _cells(own: Results) -> str:
     """Return how many cells have all, some or none of their runs."""
-    counts: dict[str, int] = {}
-    for (_, dataset), (done, planned) in own.cells.items():
-        state = "whole" if done == planned else "in part" if done else NO_DATA if dataset in own.absent else "not run"
-        counts[state] = counts.get(state, 0) + 1
-    order = ("whole", "in part", "not run", NO_DATA)
-    missing = [dataset for dataset in own.datasets if dataset in own.absent]
-    return ", ".join(
-        f"{counts[state]} {state}" + (f" ({', '.join(missing)})" if state == NO_DATA else "")
-        for state in order
-        if state in counts
+    counts = Counter(
+        "whole" if done == planned else "in part" if done else NO_DATA if dataset in own.absent else NOT_RUN
+        for (_, dataset), (done, planned) in own.cells.items()
     )
-
-
-def _distinct(values: Iterable[str]) -> str:
-    return "; ".join(dict.fromkeys(values)) or "none"
+    missing = ", ".join(dataset for dataset in own.datasets if dataset in own.absent)
+    named = {"whole": "whole", "in part": "in part", NOT_RUN: NOT_RUN, NO_DATA: f"{NO_DATA} ({missing})"}
+    return ", ".join(f"{counts[state]} {name}" for state, name in named.items() if counts[state])
 
 
 def _commit(record: Record) -> str:

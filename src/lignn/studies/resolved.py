@@ -29,7 +29,7 @@ def resolved(config: RunConfig, method: Method, training: Settings) -> dict[str,
         method: the method built from it.
         training: the training settings built from it.
     """
-    network, options = _options(config.backbone), _options(config.method)
+    network, options = without_name(config.backbone), without_name(config.method)
     return {
         "dataset": _defaults(catalogue.find(config.dataset).maker()) | config.dataset_options,
         "backbone": _backbone(config.method["name"], network, method),
@@ -38,7 +38,8 @@ def resolved(config: RunConfig, method: Method, training: Settings) -> dict[str,
     }
 
 
-def _options(named: Mapping[str, Any]) -> dict[str, Any]:
+def without_name(named: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a backbone or method."""
     return {key: value for key, value in named.items() if key != "name"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -48,12 +49,9 @@ class Results:
         most = max([study.runs, *(record["seed"] + 1 for record in runs)])
         known = {run.config.identity: run for run in study.plan(most)}
         # The row may have been renamed since the run was recorded.
-        used = [
-            record | {"row": known[record["id"]].row, "against": known[record["id"]].against}
-            for record in runs
-            if record["id"] in known
-        ]
-        left_out = [record for record in runs if record["id"] not in known]
+        matched = [(record, known.get(record["id"])) for record in runs]
+        used = [record | {"row": run.row, "against": run.against} for record, run in matched if run]
+        left_out = [record for record, run in matched if not run]
         planned = {identity: run for identity, run in known.items() if run.config.seed < study.runs}
         return cls(name, used, left_out, planned, study.rows(), study.datasets, absent)
 
@@ -63,14 +61,19 @@ class Results:
         return [record for record in self.records if record["status"] == OK]
 
     @property
+    def good_by_cell(self) -> dict[tuple[str, str], list[Record]]:
+        """Records of runs that succeeded, by row and dataset."""
+        groups: dict[tuple[str, str], list[Record]] = {}
+        for record in self.good:
+            groups.setdefault((record["row"], record["dataset"]), []).append(record)
+        return groups
+
+    @property
     def cells(self) -> dict[tuple[str, str], tuple[int, int]]:
         """Number of runs done and of runs planned, by row and dataset."""
-        done = {record["id"] for record in self.good}
-        counts: dict[tuple[str, str], tuple[int, int]] = {}
-        for identity, run in self.planned.items():
-            there, planned = counts.get(run.cell, (0, 0))
-            counts[run.cell] = (there + (identity in done), planned + 1)
-        return counts
+        planned = Counter(run.cell for run in self.planned.values())
+        done = Counter(self.planned[record["id"]].cell for record in self.good if record["id"] in self.planned)
+        return {cell: (done[cell], count) for cell, count in planned.items()}
 
     def absence(self, row: str, dataset: str) -> str:
         """Return why a cell has no record; an empty text if the study does not have the cell."""

@@ -6,8 +6,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import suppress
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import torch
@@ -15,11 +14,12 @@ from torch import Generator
 
 from lignn import datasets, methods
 from lignn.errors import ConfigError, LignnError, did_you_mean
+from lignn.evaluation import peak
 from lignn.graph import Graph, Split, measures, splits
 from lignn.labels import KnownLabels
 from lignn.methods import Method
 from lignn.studies.config import RunConfig
-from lignn.studies.resolved import resolved
+from lignn.studies.resolved import resolved, without_name
 from lignn.training import Assembly, History, Scorer, Settings, assemble, scorer
 
 
@@ -28,30 +28,17 @@ def assembled(config: RunConfig) -> tuple[Assembly, Scorer, int]:
     graph = datasets.load(config.dataset, **config.dataset_options)
     number, split = choose_split(graph, config.split)
     labels = KnownLabels.of(graph, split.train & graph.labelled, getattr(torch, config.precision))
-    assembly = assemble(
-        lambda generator: build_method(config, graph.num_features, graph.num_classes, generator),
-        graph,
-        labels,
-        seed=config.seed,
-        unseen=split.held_out if config.inductive else None,
-    )
-    return assembly, scorer(graph, split), number
+    build = partial(build_method, config, graph.num_features, graph.num_classes)
+    unseen = split.held_out if config.inductive else None
+    return assemble(build, graph, labels, seed=config.seed, unseen=unseen), scorer(graph, split), number
 
 
 def build_method(config: RunConfig, num_features: int, num_classes: int, generator: Generator) -> Method:
     """Return the method of `config` over its backbone, with fresh weights from `generator`."""
-    options = {key: value for key, value in config.method.items() if key != "name"}
-    network = {key: value for key, value in config.backbone.items() if key != "name"}
-    backbone = {"backbone": config.backbone["name"]} if "name" in config.backbone else {}
-    return methods.build(
-        config.method["name"],
-        num_features,
-        num_classes,
-        backbone_options=network,
-        generator=generator,
-        **backbone,
-        **options,
-    )
+    options = without_name(config.method) | {"backbone_options": without_name(config.backbone)}
+    if "name" in config.backbone:
+        options["backbone"] = config.backbone["name"]
+    return methods.build(config.method["name"], num_features, num_classes, generator=generator, **options)
 
 
 def settings_of(training: Mapping[str, Any]) -> Settings:
@@ -78,11 +65,11 @@ def choose_split(graph: Graph, split: Mapping[str, Any]) -> tuple[int, Split]:
 
 def perform(config: RunConfig) -> dict[str, Any]:
     """Return the result of a run, with its wall and processor time, peak memory and number of threads."""
-    _reset_peak_memory()
+    peak.reset()
     wall, processor = time.perf_counter(), time.process_time()
     result = _transitions(config) if config.task == "label_transitions" else _train(config)
     seconds = {"seconds": time.perf_counter() - wall, "processor_seconds": time.process_time() - processor}
-    return result | seconds | {"peak_memory_mib": _peak_memory(), "threads": torch.get_num_threads()}
+    return result | seconds | {"peak_memory_mib": peak.resident("VmHWM"), "threads": torch.get_num_threads()}
 
 
 def _transitions(config: RunConfig) -> dict[str, Any]:
@@ -97,11 +84,10 @@ def _train(config: RunConfig) -> dict[str, Any]:
     history = assembly.train(score, training)
     if history.best < 0:
         raise LignnError(f"training ended in its first epoch: {history.end}")
-    names = tuple(history.final)
     result = {
         "split": split,
         "scores": history.final,
-        "scores_at_best_epoch": {name: history.best_record[name] for name in names},
+        "scores_at_best_epoch": {name: history.best_record[name] for name in history.final},
         "best_epoch": history.best,
         "epochs": len(history.epochs),
         "end": str(history.end),
@@ -133,17 +119,3 @@ def solver_statistics(history: History) -> dict[str, Any]:
 def _finite(value: float | None) -> float | None:
     """Return None for infinity, which JSON does not have."""
     return value if value is not None and math.isfinite(value) else None
-
-
-def _reset_peak_memory() -> None:
-    with suppress(OSError):  # possible on Linux only; elsewhere the peak is not recorded
-        Path("/proc/self/clear_refs").write_text("5")
-
-
-def _peak_memory() -> float | None:
-    """Return the largest resident size of this process in MiB since the reset; None if unknown."""
-    try:
-        lines = Path("/proc/self/status").read_text().splitlines()
-    except OSError:
-        return None
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))

@@ -7,15 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from lignn.errors import DatasetError
 from lignn.evaluation import workers
 from lignn.studies import records
 from lignn.studies.records import FAILED, OK, UNAVAILABLE, Record
 from lignn.studies.study import Run, Study
-
-Task = TypeVar("Task")
 
 Report = Callable[[Record], None]
 """Called with each new record."""
@@ -42,9 +40,7 @@ def agenda(
     """Return what is done and what is to do; with `retry`, failed runs are done again."""
     planned = study.plan(runs, only)
     file = records.file_of(folder, study.name)
-    there = {record["id"]: record for record in records.read(file)}
-    if retry:
-        there = {identity: record for identity, record in there.items() if record["status"] != FAILED}
+    there = {record["id"]: record for record in records.read(file) if not (retry and record["status"] == FAILED)}
     todo = [run for run in planned if run.config.identity not in there]
     return Agenda(file, todo, [there[run.config.identity] for run in planned if run.config.identity in there])
 
@@ -67,37 +63,30 @@ def execute(work: Agenda, jobs: int = 1, report: Report = lambda _: None) -> lis
         todo = [run for run in work.todo if there.get(run.config.identity) != OK]  # another process may have run it
         absent = unavailable(run.config.dataset for run in todo)
         for dataset in absent:
-            record = _unavailable(todo[0].study, dataset)
+            study = todo[0].study
+            record = {"id": f"{study}/{dataset}", "study": study, "dataset": dataset, "status": UNAVAILABLE}
             if record["id"] not in there:
                 records.append(work.file, record)
             tell(record)
         present = [run for run in todo if run.config.dataset not in absent]
-        record_each(work.file, _perform, present, jobs, _description, tell)
+        record_each(work.file, _perform, present, jobs, tell)
     return new
 
 
-def record_each(
-    file: Path,
-    function: Callable[[Task], dict[str, Any]],
-    tasks: Sequence[Task],
-    jobs: int,
-    describe: Callable[[Task], Record],
-    report: Report = lambda _: None,
-) -> None:
+def record_each(file: Path, function: Callable[[Any], Record], tasks: Sequence[Any], jobs: int, report: Report) -> None:
     """Call `function` with every task in `jobs` processes, and append a record of each result or failure to `file`.
 
     Args:
         file: the file of the records, which the caller has locked, see `records.appending`.
         function: returns the results of a task by name.
-        tasks: the tasks.
+        tasks: the tasks; the `description` of a task is what its record says besides the results.
         jobs: number of processes.
-        describe: returns what the record says about a task besides its results.
         report: called with each new record.
     """
     common = records.provenance()
     with closing(workers.each(function, tasks, jobs)) as results:
         for task, result in results:
-            record = describe(task) | _outcome(result) | common
+            record = task.description | _outcome(result) | common
             records.append(file, record)
             report(record)
 
@@ -129,26 +118,6 @@ def _perform(run: Run) -> dict[str, Any]:
     from lignn.studies.run import perform  # here, because a plan needs no torch
 
     return perform(run.config)
-
-
-def _unavailable(study: str, dataset: str) -> Record:
-    return {"id": f"{study}/{dataset}", "study": study, "dataset": dataset, "status": UNAVAILABLE}
-
-
-def _description(run: Run) -> Record:
-    config = run.config
-    return {
-        "id": config.identity,
-        "study": run.study,
-        "row": run.row,
-        "against": run.against,
-        "dataset": config.dataset,
-        "method": config.method.get("name"),
-        "backbone": config.backbone.get("name"),
-        "split": config.split.get("number"),
-        "seed": config.seed,
-        "config": config.plain(),
-    }
 
 
 def _outcome(result: dict[str, Any] | workers.Failure) -> Record:

@@ -35,7 +35,11 @@ from typing import Any
 from lignn.errors import ConfigError, InputError, did_you_mean
 from lignn.studies.config import RunConfig
 
+_REQUIRED_KEYS: dict[str, type] = {"title": str, "report": str, "runs": int, "datasets": list, "case": list}
+_OPTIONAL_KEYS: dict[str, type] = {"base": dict, "dataset": dict, "shared": dict}
+"""Keys of a study in the order of the attributes of `Study`."""
 _CASE_KEYS: dict[str, type] = {"row": str, "against": str, "use": list, "datasets": list, "on": dict, "vary": dict}
+_DEFINITIONS = resources.files("lignn.studies") / "definitions"
 _IN_WORDS = {str: "a text", int: "a whole number", list: "a list", dict: "a table"}
 
 
@@ -53,6 +57,23 @@ class Run:
         """Row and dataset; the runs of a cell differ in seed and split, or in settings that the row does not name."""
         return self.row, self.config.dataset
 
+    @property
+    def description(self) -> dict[str, Any]:
+        """What a record says about the run besides its result."""
+        config = self.config
+        return {
+            "id": config.identity,
+            "study": self.study,
+            "row": self.row,
+            "against": self.against,
+            "dataset": config.dataset,
+            "method": config.method.get("name"),
+            "backbone": config.backbone.get("name"),
+            "split": config.split.get("number"),
+            "seed": config.seed,
+            "config": config.plain(),
+        }
+
 
 @dataclass(frozen=True)
 class Study:
@@ -64,21 +85,21 @@ class Study:
         report: name of the view that `lignn report` shows it with.
         runs: default number of runs of each case.
         datasets: names of the datasets, in the order of the report.
+        cases: the cases, as in the file.
         base: settings of all runs.
         changes: settings of single datasets.
         shared: settings that cases use by name.
-        cases: the cases, as in the file.
     """
 
     name: str
     title: str
     report: str
     runs: int
-    datasets: tuple[str, ...]
+    datasets: Sequence[str]
+    cases: Sequence[Mapping[str, Any]] = field(repr=False)
     base: Mapping[str, Any] = field(repr=False)
     changes: Mapping[str, Any] = field(repr=False)
     shared: Mapping[str, Any] = field(repr=False)
-    cases: Sequence[Mapping[str, Any]] = field(repr=False)
 
     def plan(self, runs: int | None = None, only: Sequence[str] = ()) -> list[Run]:
         """Return all runs, ordered by run number, so that the cells of an unfinished study have about as many runs.
@@ -102,10 +123,8 @@ class Study:
         for dataset in case.get("datasets", list(case.get("on", {})) or self.datasets):
             parts = [self.base, self.changes.get(dataset, {})]
             for table in tables:
-                parts += [
-                    {key: table[key] for key in table if key not in _CASE_KEYS},
-                    table.get("on", {}).get(dataset, {}),
-                ]
+                settings = {key: table[key] for key in table if key not in _CASE_KEYS}
+                parts += [settings, table.get("on", {}).get(dataset, {})]
             for values in itertools.product(*vary.values()):
                 varied = [_nested(name, value) for name, value in zip(vary, values, strict=True)]
                 settings = reduce(merged, [*parts, *varied], {"dataset": dataset})
@@ -151,8 +170,7 @@ def _matches(run: Run, pattern: str) -> bool:
 
 def names() -> list[str]:
     """Return the names of the studies that come with the package."""
-    folder = resources.files("lignn.studies") / "definitions"
-    return sorted(Path(file.name).stem for file in folder.iterdir() if file.name.endswith(".toml"))
+    return sorted(Path(file.name).stem for file in _DEFINITIONS.iterdir() if file.name.endswith(".toml"))
 
 
 def load(name: str) -> Study:
@@ -166,7 +184,7 @@ def load(name: str) -> Study:
             raise InputError(f"{name}: not a text file in UTF-8: {error.reason} at byte {error.start}") from error
     if name not in names():
         raise InputError(f"unknown study {name!r}; {did_you_mean(name, names())}")
-    return parse(name, (resources.files("lignn.studies") / "definitions" / f"{name}.toml").read_text(encoding="utf-8"))
+    return parse(name, (_DEFINITIONS / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def _check_types(where: str, values: Mapping[str, Any], types: Mapping[str, type]) -> None:
@@ -183,10 +201,8 @@ def parse(name: str, text: str) -> Study:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"study {name}: not a TOML file: {error}") from error
-    optional = {"base": dict, "dataset": dict, "shared": dict}
-    required = {"title": str, "report": str, "runs": int, "datasets": list, "case": list}
-    _check_types(f"study {name}", values, required | optional)
-    if missing := set(required) - set(values):
+    _check_types(f"study {name}", values, _REQUIRED_KEYS | _OPTIONAL_KEYS)
+    if missing := set(_REQUIRED_KEYS) - set(values):
         raise ConfigError(f"study {name}: {min(missing)!r} is missing")
     for number, case in enumerate(values["case"]):
         where = f"study {name}, case {number}"
@@ -196,14 +212,4 @@ def parse(name: str, text: str) -> Study:
         _check_types(f"{where}, vary", case.get("vary", {}), dict.fromkeys(case.get("vary", {}), list))
         if absent := set(case.get("use", [])) - set(values.get("shared", {})):
             raise ConfigError(f"study {name}: case {case['row']!r} uses {min(absent)!r}, which is not in [shared]")
-    return Study(
-        name=name,
-        title=values["title"],
-        report=values["report"],
-        runs=values["runs"],
-        datasets=tuple(values["datasets"]),
-        base=values.get("base", {}),
-        changes=values.get("dataset", {}),
-        shared=values.get("shared", {}),
-        cases=values["case"],
-    )
+    return Study(name, *(values[key] for key in _REQUIRED_KEYS), *(values.get(key, {}) for key in _OPTIONAL_KEYS))

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Mapping
 from statistics import mean
 
 from lignn.evaluation.page import Block, Picture, Table
 from lignn.evaluation.summary import Difference, mean_and_deviation, paired
 from lignn.studies import figures, published
-from lignn.studies.records import scores
+from lignn.studies.records import Cells, scores
 from lignn.studies.results import Results
-
-Cells = dict[tuple[str, str], dict[Hashable, float]]
-"""Scores by row and dataset, and for each of these by seed."""
 
 
 def view(results: Results) -> list[Block]:
@@ -47,6 +44,12 @@ def _whose(row: str) -> str:
     return "paper" if published.reading_of(row) == row else f"paper's {published.reading_of(row)}:"
 
 
+def _by_dataset(results: Results, caption: str, rows: Mapping[str, str], cell: Callable[[str, str], str]) -> Table:
+    """Return a table with one column for each dataset; `rows` has the titles of the rows."""
+    lines = [(title, *(cell(row, dataset) for dataset in results.datasets)) for row, title in rows.items()]
+    return Table(caption, ("", *results.datasets), lines)
+
+
 def _score_table(results: Results, cells: Cells) -> Table:
     def cell(row: str, dataset: str) -> str:
         values = cells.get((row, dataset))
@@ -62,8 +65,7 @@ def _score_table(results: Results, cells: Cells) -> Table:
         "Test F1-micro (%) at the best validation epoch: mean ± sample standard deviation (runs). "
         "†: further from the paper's mean than its standard deviation"
     )
-    rows = [(row, *(cell(row, dataset) for dataset in results.datasets)) for row in results.rows]
-    return Table(caption, ("", *results.datasets), rows)
+    return _by_dataset(results, caption, {row: row for row in results.rows}, cell)
 
 
 Gains = dict[tuple[str, str], tuple[str, Difference | None, float | None]]
@@ -91,17 +93,11 @@ def _gain_table(results: Results, gains: Gains) -> Table:
         lines += [] if paper is None else [f"{_whose(row)} {paper:+.2f}"]
         return "\n".join(lines)
 
-    bases = {row: base for (row, _), (base, _, _) in gains.items()}
-    rows = [
-        (f"{row} − {bases[row]}", *(cell(row, dataset) for dataset in results.datasets))
-        for row in results.rows
-        if row in bases
-    ]
     caption = (
         "Gains in points of F1-micro over the same splits and seeds: mean [95 % interval], paired t-test (pairs). "
         "‡: the paper's gain lies outside the interval"
     )
-    return Table(caption, ("", *results.datasets), rows)
+    return _by_dataset(results, caption, {row: f"{row} − {base}" for (row, _), (base, _, _) in gains.items()}, cell)
 
 
 def _best(results: Results, cells: Cells, gains: Gains) -> list[Block]:
@@ -116,11 +112,11 @@ def _best(results: Results, cells: Cells, gains: Gains) -> list[Block]:
         seeds = set.intersection(*(set(cells.get((row, dataset), {})) for row in rows))
         if len(rows) == 1 or len(seeds) < 2:  # a mean of one run says little
             continue
-        means = {row: mean(cells[row, dataset][seed] for seed in seeds) for row in rows}
-        theirs = {row: (_paper(results, row, dataset) or (0.0,))[0] for row in rows}
+        best = max(rows, key=lambda row: mean(cells[row, dataset][seed] for seed in seeds))
+        theirs = max(rows, key=lambda row: (_paper(results, row, dataset) or (0.0,))[0])
         whole += 1
-        here += [f"{base} on {dataset}"] if max(means, key=means.__getitem__).startswith("LI-") else []
-        there += max(theirs, key=theirs.__getitem__).startswith("LI-")
+        here += [f"{base} on {dataset}"] if best.startswith("LI-") else []
+        there += theirs.startswith("LI-")
     if not whole:
         return []
     named = f" ({', '.join(here)})" if here else ""
@@ -148,20 +144,18 @@ def _verdicts(gains: Gains) -> list[Block]:
 
 
 def _drawn(results: Results, gains: Gains) -> dict[str, list[figures.Bar]]:
-    panels = {
-        dataset: [
-            figures.Bar(row, base, gain, paper)
-            for (row, there), (base, gain, paper) in gains.items()
-            if there == dataset and gain is not None
-        ]
-        for dataset in results.datasets
-    }
+    panels: dict[str, list[figures.Bar]] = {dataset: [] for dataset in results.datasets}
+    for (row, dataset), (base, gain, paper) in gains.items():
+        if gain is not None:
+            panels[dataset].append(figures.Bar(row, base, gain, paper))
     return {dataset: bars for dataset, bars in panels.items() if bars}
 
 
 def _cost_table(results: Results) -> Table:
+    runs = results.good_by_cell
+
     def cell(row: str, dataset: str) -> str:
-        own = [record for record in results.good if (record["row"], record["dataset"]) == (row, dataset)]
+        own = runs.get((row, dataset), [])
         if not own:
             return ""
         # Wall time is not shown because it depends on what else the machine did.
@@ -169,6 +163,6 @@ def _cost_table(results: Results) -> Table:
         epochs = f"{mean(record['epochs'] for record in own):.0f} epochs"
         return f"{mean(seconds):.1f} s\n{epochs}" if seconds else epochs
 
-    there = {record["row"] for record in results.good}
-    rows = [(row, *(cell(row, dataset) for dataset in results.datasets)) for row in results.rows if row in there]
-    return Table("Mean epochs of a run, and its processor time where it was recorded", ("", *results.datasets), rows)
+    there = {row for row, _ in runs}
+    caption = "Mean epochs of a run, and its processor time where it was recorded"
+    return _by_dataset(results, caption, {row: row for row in results.rows if row in there}, cell)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from statistics import mean, median
 
 from lignn.evaluation.page import Block, Picture, Table
@@ -11,38 +11,34 @@ from lignn.studies import figures
 from lignn.studies.records import Record, scores
 from lignn.studies.results import NO_DATA, NOT_RUN, Results
 
-Runs = dict[Hashable, Record]
-"""Records of one row and dataset by seed."""
+HEADER = ("", "dataset", "runs", "F1-micro", "gain", "s a run", "s an epoch", "× a run", "× an epoch")
+CAPTION = (
+    "Test F1-micro (%) at the best validation epoch: mean ± sample standard deviation; gain over the same splits "
+    "and seeds: mean [95 % interval], paired t-test (pairs). Processor seconds: mean; × : median of the ratios to "
+    "the row that it is compared with, same split and seed, as the first run of a process also loads and compiles"
+)
 
 
 def view(results: Results) -> list[Block]:
     """Return a table of scores, gains and costs, a picture of the gains, and the rows that were not run."""
-    runs: dict[tuple[str, str], Runs] = {}
-    for record in results.good:
-        runs.setdefault((record["row"], record["dataset"]), {})[record["seed"]] = record
-    cells = scores(results.records)
+    runs, cells = results.good_by_cell, scores(results.records)
     lines = []
     panels: dict[str, list[figures.Bar]] = {}
     for dataset in results.datasets:
-        bars: list[figures.Bar] = []
         for row in (row for row in results.rows if (row, dataset) in runs):
             own = runs[row, dataset]
-            base = next(iter(own.values()))["against"]
-            others = runs.get((base, dataset), {})
+            base = own[0]["against"]
             gain = paired(cells[row, dataset], cells.get((base, dataset), {}))
             told = "" if gain is None else f"{gain} ({gain.count})\nover {base}"
             score = mean_and_deviation(cells[row, dataset].values())
-            lines.append((row, dataset, str(len(own)), score, told, *_cost(own), *_ratios(own, others)))
-            bars += [] if gain is None else [figures.Bar(row, base, gain)]
-        if bars:
-            panels[dataset] = bars
+            costs = _costs(own, runs.get((base, dataset), []))
+            lines.append((row, dataset, str(len(cells[row, dataset])), score, told, *costs))
+            if gain is not None:
+                panels.setdefault(dataset, []).append(figures.Bar(row, base, gain))
     if not lines:
         return [NOT_RUN]
-    blocks: list[Block] = [
-        *(_verdict(dataset, bars) for dataset, bars in panels.items()),
-        *_not_run(results, list(runs)),
-    ]
-    blocks.append(_table(lines))
+    verdicts = [_verdict(dataset, bars) for dataset, bars in panels.items()]
+    blocks: list[Block] = [*verdicts, *_not_run(results, list(runs)), Table(CAPTION, HEADER, lines)]
     if panels:
         caption = "Paired differences in points of F1-micro, mean and 95 % interval"
         blocks.append(Picture(results.study, caption, figures.differences(panels)))
@@ -59,42 +55,24 @@ def _verdict(dataset: str, bars: Sequence[figures.Bar]) -> str:
     return f"Differences on {dataset}, by their interval: {'; '.join(said)}."
 
 
-def _table(lines: Sequence[Sequence[str]]) -> Table:
-    caption = (
-        "Test F1-micro (%) at the best validation epoch: mean ± sample standard deviation; gain over the same splits "
-        "and seeds: mean [95 % interval], paired t-test (pairs). Processor seconds: mean; × : median of the ratios to "
-        "the row that it is compared with, same split and seed, as the first run of a process also loads and compiles"
-    )
-    header = ("", "dataset", "runs", "F1-micro", "gain", "s a run", "s an epoch", "× a run", "× an epoch")
-    return Table(caption, header, lines)
+def _costs(runs: Sequence[Record], others: Sequence[Record]) -> list[str]:
+    """Return the mean seconds of a run and of an epoch, and the median of their ratios to the other runs."""
+    means, ratios = [], []
+    for each_epoch, digits in ((False, 1), (True, 3)):
+        ours, theirs = _seconds(runs, each_epoch), _seconds(others, each_epoch)
+        pairs = [ours[seed] / theirs[seed] for seed in ours if seed in theirs]
+        means.append(f"{mean(ours.values()):.{digits}f}" if ours else "")
+        ratios.append(f"{median(pairs):.2f}" if pairs else "")
+    return means + ratios
 
 
-def _seconds(runs: Runs) -> dict[Hashable, tuple[float, float]]:
-    """Return the recorded processor time of each run and of its epochs.
+def _seconds(runs: Sequence[Record], each_epoch: bool) -> dict[int, float]:
+    """Return the recorded processor time by seed, of the run or of an epoch.
 
     Wall time is not used because it depends on what else the machine did.
     """
-    return {
-        key: (record["processor_seconds"], record["processor_seconds"] / record["epochs"])
-        for key, record in runs.items()
-        if "processor_seconds" in record
-    }
-
-
-def _cost(runs: Runs) -> tuple[str, str]:
-    seconds = list(_seconds(runs).values())
-    if not seconds:
-        return "", ""
-    return f"{mean(run for run, _ in seconds):.1f}", f"{mean(epoch for _, epoch in seconds):.3f}"
-
-
-def _ratios(runs: Runs, others: Runs) -> tuple[str, str]:
-    ours, theirs = _seconds(runs), _seconds(others)
-    pairs = [(ours[key], theirs[key]) for key in ours if key in theirs]
-    if not pairs:
-        return "", ""
-    run, epoch = (median(own[part] / base[part] for own, base in pairs) for part in (0, 1))
-    return f"{run:.2f}", f"{epoch:.2f}"
+    timed = [run for run in runs if "processor_seconds" in run]
+    return {run["seed"]: run["processor_seconds"] / (run["epochs"] if each_epoch else 1) for run in timed}
 
 
 def _not_run(results: Results, there: Sequence[tuple[str, str]]) -> list[Block]:

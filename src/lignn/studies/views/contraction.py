@@ -41,11 +41,6 @@ class Measured:
         return own
 
     @property
-    def missing(self) -> int:
-        """Number of runs without K̂."""
-        return sum(value is None for run in self.values.values() for value in run.values())
-
-    @property
     def series(self) -> dict[float, list[float]]:
         """All values of each β."""
         rates = sorted({rate for run in self.values.values() for rate in run})
@@ -83,29 +78,14 @@ def view(results: Results) -> list[Block]:
         return [NOT_RUN]
     configs = [run.config.plain() for run in results.planned.values()] or [record["config"] for record in results.good]
     grid = tuple(sorted({config["method"]["mask_rate"] for config in configs}))
-    measured = {
-        (name, solve): Measured.of(records, solve, grid)
-        for solve in SOLVES
-        for name, records in lines.items()
-        if records
-    }
-    panels = {
-        solve: {name: own.series for (name, there), own in measured.items() if there == solve and own.series}
-        for solve in SOLVES
-    }
+    there = {name: records for name, records in lines.items() if records}
+    measured = {solve: {name: Measured.of(own, solve, grid) for name, own in there.items()} for solve in SOLVES}
+    panels = {solve: {name: one.series for name, one in own.items() if one.series} for solve, own in measured.items()}
     least, most = grid[0], grid[-1]
-    header = (
-        "",
-        "solve",
-        "complete runs",
-        "rank correlation of K̂ with β",
-        f"K̂({least})",
-        f"K̂({most})",
-        f"K̂({most}) − K̂({least})",
-        "runs without K̂",
-        f"chosen epoch, β {least} → {most}",
-    )
-    rows = [(name, solve, *_line(own)) for (name, solve), own in measured.items()]
+    ends = (f"K̂({least})", f"K̂({most})", f"K̂({most}) − K̂({least})")
+    epochs = f"chosen epoch, β {least} → {most}"
+    header = ("", "solve", "complete runs", "rank correlation of K̂ with β", *ends, "runs without K̂", epochs)
+    rows = [(name, solve, *_line(one)) for solve, own in measured.items() for name, one in own.items()]
     caption = (
         f"K̂ at the chosen epoch. Complete runs have all mask rates {least} … {most}; rank correlation: Spearman's of "
         "each complete run, their mean (least … most); difference: paired, mean [95 % interval], t-test (runs). "
@@ -113,7 +93,7 @@ def view(results: Results) -> list[Block]:
     )
     drawn = "Stochastic Lipschitz constant K̂ of LI-GCN at the chosen epoch against the mask rate β"
     picture = Picture(results.study, drawn, figures.contraction({s: own for s, own in panels.items() if own}))
-    said = (_verdict(list(lines), measured, solve, grid) for solve in SOLVES)
+    said = (_verdict(solve, lines, own, grid) for solve, own in measured.items())
     return [*said, picture, Table(caption, header, rows)]
 
 
@@ -137,7 +117,8 @@ def _line(own: Measured) -> tuple[str, ...]:
     ends = (own.grid[0], own.grid[-1])
     values = [mean_and_deviation(own.series[rate]) if rate in own.series else "" for rate in ends]
     epochs = " → ".join(f"{mean(own.epochs[rate]):.0f}" if rate in own.epochs else "?" for rate in ends)
-    missing = f"{own.missing} of {sum(len(run) for run in own.values.values())}"
+    measured = [value for run in own.values.values() for value in run.values()]
+    missing = f"{measured.count(None)} of {len(measured)}"
     if not own.whole:
         incomplete = f"incomplete ({len(own.epochs)} of {len(own.grid)} mask rates)"
         return ("0", incomplete, *values, "incomplete", missing, epochs)
@@ -148,20 +129,17 @@ def _line(own: Measured) -> tuple[str, ...]:
     return (str(len(own.whole)), rank, *values, fall, missing, epochs)
 
 
-def _verdict(
-    names: Sequence[str], measured: Mapping[tuple[str, str], Measured], solve: str, grid: tuple[float, ...]
-) -> str:
-    own = {name: values for (name, there), values in measured.items() if there == solve and values.ranks}
-    partial = [name for name in names if name not in own]
+def _verdict(solve: str, lines: Iterable[str], measured: Mapping[str, Measured], grid: Sequence[float]) -> str:
+    own = {name: values for name, values in measured.items() if values.ranks}
+    partial = [name for name in lines if name not in own]
     wrong = [name for name, values in own.items() if mean(values.ranks) >= 0]
     falls = {name: values.fall.mean for name, values in own.items() if values.fall is not None}
     higher = [name for name, fall in falls.items() if fall >= 0]
-    said = [
+    return (
         f"{solve.capitalize()} solve: the mean rank correlation of K̂ with β is negative on {len(own) - len(wrong)} of "
         f"{len(own)} lines with complete runs{_but(wrong)}, and K̂({grid[-1]}) < K̂({grid[0]}) on "
         f"{len(falls) - len(higher)} of {len(falls)} where both were measured{_but(higher)}."
-    ]
-    return " ".join(said + ([f"Incomplete: {'; '.join(partial)}."] if partial else []))
+    ) + (f" Incomplete: {'; '.join(partial)}." if partial else "")
 
 
 def _but(names: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from statistics import mean
@@ -32,54 +32,70 @@ class Course:
     """Summary of the test scores of one run, in percent; epochs count from 1.
 
     Attributes:
+        curve: score of every epoch.
         chosen, chosen_epoch: score at the best validation epoch; for C&S, after both phases.
-        highest, highest_epoch: highest score of all epochs.
-        lowest: lowest score from the highest one on.
-        end: mean of the last window.
-        epochs: number of epochs.
-        top, bottom: the worst fall, from a score to the mean of a later window; None if the score never falls.
         lost: share of the gain over a random guess that was lost in the worst fall.
+        top, bottom: the worst fall, from a score to the mean of a later window; None if the score never falls.
     """
 
+    curve: Sequence[float]
     chosen: float
     chosen_epoch: int
-    highest: float
-    highest_epoch: int
-    lowest: float
-    end: float
-    epochs: int
+    lost: float
     top: float | None
     bottom: float | None
-    lost: float
 
     @classmethod
     def of(cls, record: Record, chance: float) -> Course:
         """Summarise the curve of a record."""
         curve = [100 * value for value in record["curve"]]
-        highest, chosen = max(curve), 100 * record["scores"]["test"]
-        lost, top, bottom = max(_falls(curve, chance), default=(0.0, None, None), key=lambda fall: fall[0])
-        at = curve.index(highest)
-        return cls(
-            chosen=chosen,
-            chosen_epoch=record["best_epoch"] + 1,
-            highest=highest,
-            highest_epoch=at + 1,
-            lowest=min(curve[at:]),
-            end=mean(curve[-WINDOW:]),
-            epochs=len(curve),
-            top=top,
-            bottom=bottom,
-            lost=lost,
-        )
+        worst = max(_falls(curve, chance), default=(0.0, None, None), key=lambda fall: fall[0])
+        return cls(curve, 100 * record["scores"]["test"], record["best_epoch"] + 1, *worst)
 
-    def at_chance(self, chance: float) -> bool:
-        """Return whether the run is no better than a random guess."""
-        return self.chosen <= chance + AT_CHANCE
+    @property
+    def highest(self) -> float:
+        """Highest score of all epochs."""
+        return max(self.curve)
+
+    @property
+    def highest_epoch(self) -> int:
+        """Epoch of the highest score."""
+        return self.curve.index(self.highest) + 1
+
+    @property
+    def lowest(self) -> float:
+        """Lowest score from the highest one on."""
+        return min(self.curve[self.highest_epoch - 1 :])
+
+    @property
+    def end(self) -> float:
+        """Mean of the last window."""
+        return mean(self.curve[-WINDOW:])
 
     @property
     def collapses(self) -> bool:
         """Whether the run lost more than `LOST` of its gain."""
         return self.lost > LOST
+
+    def at_chance(self, chance: float) -> bool:
+        """Return whether the run is no better than a random guess."""
+        return self.chosen <= chance + AT_CHANCE
+
+
+COLUMNS: dict[str, Callable[[Course], str]] = {
+    "at the best validation epoch (epoch)": lambda run: f"{run.chosen:.2f} ({run.chosen_epoch})",
+    "highest (epoch)": lambda run: f"{run.highest:.2f} ({run.highest_epoch})",
+    "lowest after it": lambda run: f"{run.lowest:.2f}",
+    f"mean of the last {WINDOW} epochs": lambda run: f"{run.end:.2f}",
+    f"worst fall, to the mean of {WINDOW} epochs": lambda run: "none" if run.top is None else _fall(run),
+    "of the gain it lost": lambda run: f"{100 * run.lost:.0f} %" + (", collapses" if run.collapses else ""),
+    "epochs": lambda run: str(len(run.curve)),
+}
+"""Columns of the table of all runs."""
+
+
+def _fall(run: Course) -> str:
+    return f"{run.top:.2f} → {run.bottom:.2f}"
 
 
 def _falls(curve: Sequence[float], chance: float) -> Iterator[tuple[float, float | None, float | None]]:
@@ -90,27 +106,33 @@ def _falls(curve: Sequence[float], chance: float) -> Iterator[tuple[float, float
             yield (top - mean(window)) / (top - chance), top, mean(window)
 
 
+def _by_family(rows: Iterable[str]) -> dict[str, list[str]]:
+    """Return the variants of each method."""
+    families: dict[str, list[str]] = {}
+    for row in rows:
+        families.setdefault(figures.family(row), []).append(row)
+    return families
+
+
 def view(results: Results) -> list[Block]:
     """Draw the variant of each method with the best validation score, and list all variants in a table."""
     first = {record["row"]: record for record in sorted(results.good, key=lambda record: -record["seed"])}
     runs = {row: first[row] for row in results.rows if row in first}
     if not runs:
         return [NOT_RUN]
-    drawn: dict[str, Record] = {}
-    for row, record in runs.items():
-        rival = drawn.get(figures.family(row))
-        if rival is None or record["scores"]["val"] > rival["scores"]["val"]:
-            drawn[figures.family(row)] = record
-    lines = {record["row"]: [100 * value for value in record["curve"]] for record in drawn.values()}
-    best = {record["row"]: record["best_epoch"] for record in drawn.values()}
     chance = published.chance(results.datasets[0])
     courses = {row: Course.of(record, chance) for row, record in runs.items()}
+    drawn = [max(rows, key=lambda row: runs[row]["scores"]["val"]) for rows in _by_family(runs).values()]
+    lines = {row: courses[row].curve for row in drawn}
+    best = {row: runs[row]["best_epoch"] for row in drawn}
     caption = (
         "Test F1-micro by epoch, of each method its best variant by validation score: running mean over 10 epochs, "
         "every epoch faint; marks: best validation epoch"
     )
     picture = Picture(results.study, caption, figures.curves(lines, best, chance))
-    return [*verdicts(courses, chance), DEFINITION, picture, _table(courses)]
+    rows = [(row, *(write(course) for write in COLUMNS.values())) for row, course in courses.items()]
+    told = "Test F1-micro (%) of one run; C&S: after both phases, its curve is that of its base"
+    return [*verdicts(courses, chance), DEFINITION, picture, Table(told, ("", *COLUMNS), rows)]
 
 
 def verdicts(courses: dict[str, Course], chance: float) -> list[str]:
@@ -119,10 +141,8 @@ def verdicts(courses: dict[str, Course], chance: float) -> list[str]:
     ends = f"Mean of the last {WINDOW} epochs: {last[0]} is at the top with {courses[last[0]].end:.2f} %"
     rival = next((row for row in last if figures.family(row) != figures.family(last[0])), None)
     said = [ends + (f", then {rival} with {courses[rival].end:.2f} %." if rival else ".")]
-    families = dict.fromkeys(figures.family(row) for row in courses)
-    return said + [
-        _verdict(own, {row: courses[row] for row in courses if figures.family(row) == own}, chance) for own in families
-    ]
+    families = {own: {row: courses[row] for row in rows} for own, rows in _by_family(courses).items()}
+    return said + [_verdict(own, variants, chance) for own, variants in families.items()]
 
 
 def _verdict(family: str, courses: dict[str, Course], chance: float) -> str:
@@ -133,36 +153,9 @@ def _verdict(family: str, courses: dict[str, Course], chance: float) -> str:
     if not fallen:
         ends = ", ".join(f"{course.highest:.2f} → {course.end:.2f} %" for course in courses.values())
         return f"{family}: does not collapse{_of(courses)}; highest → last {WINDOW} epochs: {ends}."
-    falls = "; ".join(f"{row}: {courses[row].top:.2f} → {courses[row].bottom:.2f} %" for row in fallen)
+    falls = "; ".join(f"{row}: {_fall(courses[row])} %" for row in fallen)
     return f"{family}: {len(fallen)} of {len(courses)} variants collapse ({falls})."
 
 
 def _of(courses: dict[str, Course]) -> str:
     return f", all {len(courses)} variants" if len(courses) > 1 else ""
-
-
-def _table(courses: dict[str, Course]) -> Table:
-    rows = [
-        (
-            row,
-            f"{course.chosen:.2f} ({course.chosen_epoch})",
-            f"{course.highest:.2f} ({course.highest_epoch})",
-            f"{course.lowest:.2f}",
-            f"{course.end:.2f}",
-            "none" if course.top is None else f"{course.top:.2f} → {course.bottom:.2f}",
-            f"{100 * course.lost:.0f} %" + (", collapses" if course.collapses else ""),
-            str(course.epochs),
-        )
-        for row, course in courses.items()
-    ]
-    header = (
-        "",
-        "at the best validation epoch (epoch)",
-        "highest (epoch)",
-        "lowest after it",
-        f"mean of the last {WINDOW} epochs",
-        f"worst fall, to the mean of {WINDOW} epochs",
-        "of the gain it lost",
-        "epochs",
-    )
-    return Table("Test F1-micro (%) of one run; C&S: after both phases, its curve is that of its base", header, rows)

@@ -63,12 +63,9 @@ def view(results: Results) -> list[Block]:
         return [NOT_RUN]
     against = {row: Against.of(own, cells.get(OURS, {})) for row, own in cells.items()}
     inputs = {record["row"]: record["method"] not in END_TO_END for record in results.good}
-    drawn: dict[str, dict[str, figures.Series]] = {
-        title: {row: {n: list(v.values()) for n, v in own.items()} for row, own in cells.items() if keep(row)}
-        for title, keep in (
-            ("end-to-end methods, and LI-GCN", lambda row: not inputs[row] or row == OURS),
-            ("methods that input labels", lambda row: inputs[row]),
-        )
+    drawn = {
+        "end-to-end methods, and LI-GCN": {row: cells[row] for row in cells if not inputs[row] or row == OURS},
+        "methods that input labels": {row: cells[row] for row in cells if inputs[row]},
     }
     caption = "Test F1-micro against the length of the chains, mean over seeds"
     picture = Picture(results.study, caption, figures.lengths({title: rows for title, rows in drawn.items() if rows}))
@@ -81,19 +78,16 @@ def _length(dataset: str) -> int:
 
 
 def _verdict(against: Mapping[str, Against]) -> list[Block]:
-    gains = {row: own.gain for row, own in against.items() if row != OURS}
     groups: dict[str, list[str]] = {}
-    for row, gain in gains.items():
+    for row, gain in ((row, own.gain) for row, own in against.items() if row != OURS):
         if gain is None:
             groups.setdefault("nothing in common with", []).append(row)
             continue
         side = gain.mean if gain.sign is None else gain.sign
         group = "above" if side > 0 else "below" if side < 0 else "undecided (0 is in the interval) against"
         groups.setdefault(group, []).append(row if gain.count > 1 else f"{row} (one seed)")
-    if not groups:
-        return []
     said = "; ".join(f"{group} {', '.join(rows)}" for group, rows in groups.items())
-    return [f"{OURS}, averaged over the lengths that both have: {said}."]
+    return [f"{OURS}, averaged over the lengths that both have: {said}."] if said else []
 
 
 def _scores(results: Results, cells: Mapping[str, Mapping[int, Cell]]) -> Table:

@@ -29,9 +29,9 @@ class Candidate:
     settings: Settings
     runs: dict[int, Record]
 
-    def validation(self, keys: Iterable[int]) -> float:
-        """Return the mean validation score over these runs."""
-        return mean(self.runs[key]["scores"]["val"] for key in keys)
+    def scores(self, part: str, seeds: Iterable[int]) -> list[float]:
+        """Return the scores of these runs."""
+        return [self.runs[seed]["scores"][part] for seed in seeds]
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Search:
     @property
     def chosen(self) -> Candidate | None:
         """Candidate with the best mean validation score over the common runs; None if there are none."""
-        return max(self.candidates, key=lambda one: one.validation(self.common)) if self.common else None
+        return max(self.candidates, key=lambda one: mean(one.scores("val", self.common))) if self.common else None
 
     @property
     def partial(self) -> bool:
@@ -100,9 +100,8 @@ def view(results: Results) -> list[Block]:
             same += search.chosen is not None and search.find(paper) is search.chosen
     if not lines:
         return [NOT_RUN]
-    said = (
-        f"The validation score chooses what the paper chose in {same} of {known} searches for which it gives a choice."
-    )
+    count = f"{same} of {known} searches for which it gives a choice"
+    said = f"The validation score chooses what the paper chose in {count}."
     said += f" {partial} of {len(lines)} searches have only a part of their grid." if partial else ""
     header = ("", "settings tried", "runs in common", "chosen here", "val", "test", "paper's choice", "val", "test")
     caption = (
@@ -126,6 +125,5 @@ def _named(settings: Settings) -> str:
 
 
 def _scores(search: Search, candidate: Candidate) -> tuple[str, str]:
-    runs = [candidate.runs[key]["scores"] for key in search.common]
-    val, test = (mean_and_deviation([100 * scores[part] for scores in runs]) for part in ("val", "test"))
-    return val, test
+    val, test = (candidate.scores(part, search.common) for part in ("val", "test"))
+    return mean_and_deviation(100 * score for score in val), mean_and_deviation(100 * score for score in test)

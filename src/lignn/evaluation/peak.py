@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
@@ -33,34 +36,38 @@ def in_fresh_process(prepare: Callable[..., Any], work: Callable[[Any], Any], *a
     Resident memory includes what torch's allocators do not see, but a process never returns all of it to the system.
     Each side therefore needs a new process.
     """
-    task = _Task(prepare, work, arguments, torch.get_num_threads())
-    ((_, measured),) = workers.each(_measure, [task], jobs=1)
+    measure = partial(_measure, prepare, work, torch.get_num_threads())
+    ((_, measured),) = workers.each(measure, [arguments], jobs=1)
     if isinstance(measured, workers.Failure):
         raise measured.exception(f"measuring {arguments}")
     return measured
 
 
-class _Task(NamedTuple):
-    prepare: Callable[..., Any]
-    work: Callable[[Any], Any]
-    arguments: tuple[Any, ...]
-    threads: int
+def _measure(
+    prepare: Callable[..., Any], work: Callable[[Any], Any], threads: int, arguments: tuple[Any, ...]
+) -> Measured:
+    torch.set_num_threads(threads)
+    prepared = prepare(*arguments)
+    reset()
+    before = resident("VmRSS")
+    value = work(prepared)
+    peak = resident("VmHWM")
+    return Measured(value, None if before is None or peak is None else peak - before)
 
 
-def _measure(task: _Task) -> Measured:
-    torch.set_num_threads(task.threads)
-    prepared = task.prepare(*task.arguments)
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return Measured(task.work(prepared), None)
-    Path("/proc/self/clear_refs").write_text("5")  # Resets the peak to what is resident now.
-    before = _kibibytes(status, "VmRSS")
-    value = task.work(prepared)
-    return Measured(value, (_kibibytes(status, "VmHWM") - before) / 1024)
+def reset() -> None:
+    """Set the peak of this process to what is resident now; only Linux can do this."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
 
 
-def _kibibytes(status: Path, field: str) -> int:
-    return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith(f"{field}:"))
+def resident(field: str) -> float | None:
+    """Return the resident memory of this process in MiB: now (`VmRSS`) or at its peak (`VmHWM`); None if unknown."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return None
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(f"{field}:"))
 
 
 def of_tensors(work: Callable[[], object]) -> int:
@@ -69,9 +76,5 @@ def of_tensors(work: Callable[[], object]) -> int:
 
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
         work()
-    live = most = 0
-    for event in profiler.profiler.kineto_results.events():
-        if event.name() == "[memory]":
-            live += event.nbytes()
-            most = max(most, live)
-    return most
+    events = profiler.profiler.kineto_results.events()
+    return max(accumulate((event.nbytes() for event in events if event.name() == "[memory]"), initial=0))
