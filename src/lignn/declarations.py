@@ -35,8 +35,8 @@ class Parameter:
 
     Attributes:
         kind: what its value is.
-        panel: heading of `--help` that it stands under.
-        help: what it does, in a sentence; followed by the choices, if it has any.
+        panel: the section of `--help` that shows it.
+        help: one sentence that says what it does; `--help` adds the choices.
         choices: names that it accepts.
         takes_objects: whether an object may be given instead of a name.
         optional: whether None is allowed and stands for the preset's value.
@@ -60,16 +60,18 @@ _PAIRS: dict[str, Any] = {"kind": "table", "panel": _METHOD, "metavar": "NAME=VA
 
 @dataclass(frozen=True)
 class MethodDeclaration:
-    """What others need to know about a method without building it.
+    """What other packages need to know about a method without building it.
 
     Attributes:
         title: how people write it; `{}` stands for the network.
         summary: what it does, for reports.
-        network: inputs of its backbone: features and "labels", or "features" alone. "one hop" is 3ference's SGC,
-            "own" a network that is no backbone, "base" a whole method (Correct and Smooth), "none" no network.
-        parameters: its own options among those of `NodeClassifier`, and others that a preset may set.
+        network: "labels" for a backbone on labels and features, "features" for a backbone on features alone, "one hop"
+            for 3ference's SGC, "own" for a network that is not a backbone, "base" for a whole method (Correct and
+            Smooth), "none" for no network.
+        parameters: parameters of `NodeClassifier` that this method has but not every method, and other options that a
+            preset may set.
         needs: what the graph must have.
-        presets: values of its own options by preset.
+        presets: values of these parameters by preset.
         compared: whether `lignn compare` includes it by default.
     """
 
@@ -97,7 +99,7 @@ METHODS: dict[str, MethodDeclaration] = {
     "lpa": MethodDeclaration("LPA", "label propagation: no network, no features", "none", _SOLVER, compared=True),
     "correct_and_smooth": MethodDeclaration(
         "{} + C&S",
-        "Correct and Smooth: label propagation behind the trained network",
+        "Correct and Smooth: label propagation after the trained network",
         "base",
         needs=_FEATURES,
         compared=True,
@@ -112,7 +114,7 @@ METHODS: dict[str, MethodDeclaration] = {
     ),
     "label_reuse": MethodDeclaration(
         "Label Reuse {}",
-        "as before, and predictions are fed back once",
+        "as Label Input, and predictions are fed back once",
         "labels",
         ("mask_rate",),
         presets=_HALF,
@@ -185,7 +187,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 PARAMETERS: dict[str, Parameter] = {
     "method": Parameter("text", _METHOD, choices=tuple(METHODS), takes_objects=True, optional=False),
     "backbone": Parameter("text", _METHOD, choices=BACKBONES, takes_objects=True, optional=False),
-    "preset": Parameter("text", _METHOD, "Values of all that is not given: ", tuple(PRESETS), optional=False),
+    "preset": Parameter("text", _METHOD, "Values of parameters that are not given: ", tuple(PRESETS), optional=False),
     "hidden": Parameter("whole number", _METHOD, "Width of the hidden layers.", search=(64, 128)),
     "dropout": Parameter(
         "number", _METHOD, "Share of the hidden units that is dropped in training.", search=(0.0, 0.5)
@@ -196,7 +198,7 @@ PARAMETERS: dict[str, Parameter] = {
     "lr": Parameter("number", _TRAINING, "Learning rate of Adam.", search=(0.01, 0.003)),
     "weight_decay": Parameter("number", _TRAINING, "Weight decay of Adam."),
     "max_epochs": Parameter("whole number", _TRAINING, "Maximum number of epochs."),
-    "patience": Parameter("whole number", _TRAINING, "Stop after so many epochs without a better validation score."),
+    "patience": Parameter("whole number", _TRAINING, "Stop after this many epochs without a better validation score."),
     "seed": Parameter("whole number", _TRAINING, "Seed of weights, masks and splits.", optional=False),
     "inductive": Parameter("true or false", _TRAINING, "Train without the edges of held-out nodes.", optional=False),
     "mask_rate": Parameter(
@@ -206,7 +208,7 @@ PARAMETERS: dict[str, Parameter] = {
         search=(0.25, 0.5, 0.75),
         metavar="SHARE|adaptive",
     ),
-    "forward_mask": Parameter("true or false", _SOLVE, "Hide them in the forward solve too."),
+    "forward_mask": Parameter("true or false", _SOLVE, "Hide label inputs in the forward solve too."),
     "max_steps": Parameter("whole number", _SOLVE, "Maximum number of steps of a solve."),
     "tol": Parameter("number", _SOLVE, "Tolerance of a solve."),
     "solver": Parameter("text", _SOLVE, choices=("picard", "anderson", "broyden"), takes_objects=True),

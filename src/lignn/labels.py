@@ -1,9 +1,9 @@
-"""Classes and known labels: the only place where a label becomes an input, or a target.
+"""Classes and known labels. A label becomes an input or a target only in this file.
 
-A method is given the `KnownLabels` of its training nodes, never a graph's `y`. Each epoch divides them into labels that
-go in and labels that supervise. The two parts are disjoint by construction, since both are cut from one mask.
+A method gets the `KnownLabels` of its training nodes, never a graph's `y`. Each epoch divides them into labels that are
+inputs and labels that supervise. The two parts are disjoint by construction, because both come from one mask.
 
-Masks stay on the CPU, where they are drawn and counted; label matrices lie on the device of the problem.
+Masks stay on the CPU, where they are drawn and counted. Label matrices are on the device of the problem.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class KnownLabels:
             raise InputError(f"a mask over {graph.num_nodes} nodes is needed, got shape {tuple(mask.shape)}")
         missing = (mask & ~graph.labelled).nonzero().flatten()
         if len(missing):
-            raise InputError(f"node {missing[0].item()} is to be known, but has no label ({len(missing)} such nodes)")
+            raise InputError(f"node {missing[0].item()} of the mask has no label ({len(missing)} such nodes)")
         if not mask.any():
             raise InputError("no label is known: the training set is empty")
         if graph.is_multilabel:
@@ -136,7 +136,7 @@ class KnownLabels:
         rate is so small that `_MAX_REDRAWS` draws hide no known node, one is hidden by force.
         """
         if not 0 < rate < 1:
-            raise ConfigError(f"a mask rate lies between 0 and 1, got {rate}")
+            raise ConfigError(f"a mask rate must be between 0 and 1, got {rate}")
         nodes, _ = self._rows
         if not len(nodes):
             raise InputError("no label is known: there is nothing to learn from")
@@ -151,7 +151,7 @@ class KnownLabels:
 
 @dataclass(frozen=True, eq=False)
 class HiddenLabels:
-    """One epoch's division of the labels by the masked label strategy.
+    """The labels of one epoch, divided by the masked label strategy.
 
     Attributes:
         known: all known labels.
@@ -182,8 +182,8 @@ class HiddenLabels:
     def mask(self, state: Tensor, constant_scale: bool) -> Tensor:
         """Return `I_i ((I - M_t) Ŷ + M_t Y) / (1 - β)`, the masked label strategy on the looping state.
 
-        With `constant_scale` the factor `1/(1-β)` is a constant of the backward pass, as in the paper; otherwise it is
-        differentiated.
+        With `constant_scale`, the backward pass ignores the factor `1/(1-β)`, as in the paper; otherwise the factor is
+        part of the gradient.
         """
         clamped = self.known.clamp(state)
         scaled = clamped * (self.shown / (1 - self.rate))
@@ -198,7 +198,7 @@ class HiddenLabels:
 
 @dataclass(frozen=True)
 class Classes:
-    """The classes that a model tells apart.
+    """The classes that a model predicts.
 
     Attributes:
         names: names of the classes in order; their numbers as text if the graph had no names.
@@ -233,7 +233,7 @@ class Classes:
         """Return a label as zeros and ones; for multi-label tasks a label is a collection of classes."""
         several = not isinstance(label, str) and isinstance(label, Iterable)
         if several and not self.multilabel:
-            raise InputError(f"one class a node is needed, got {label!r}")
+            raise InputError(f"one class per node is needed, got {label!r}")
         row = torch.zeros(len(self))
         row[[self.number(one) for one in (label if several else [label])]] = 1
         return row
@@ -246,7 +246,7 @@ class Classes:
             kinds = ("one class", "several classes")
             raise InputError(
                 f"{graph.name}: a node has {kinds[graph.is_multilabel]} there, "
-                f"the model was trained with {kinds[self.multilabel]} a node"
+                f"the model was trained with {kinds[self.multilabel]} per node"
             )
         theirs = graph.class_names or tuple(map(str, range(graph.num_classes)))
         if theirs == self.names:

@@ -221,7 +221,7 @@ def test_several_classes_a_node():
         ({90: 1}, "node 90 is outside of 0 … 89"),
         ({0: 3}, "class 3 is outside of 0 … 2"),
         ({0: "d"}, "class 'd' was not there in training"),
-        ({0: [0, 1]}, "one class a node is needed"),
+        ({0: [0, 1]}, "one class per node is needed"),
     ],
 )
 def test_bad_labels_are_one_sentence_and_change_nothing(labels, message):

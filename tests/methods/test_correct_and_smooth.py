@@ -133,5 +133,5 @@ def test_what_was_chosen_survives_a_checkpoint():
 
 @pytest.mark.parametrize("options", [{"lambda_c": 0}, {"lambda_s": 1.5}, {"steps": -1}])
 def test_impossible_settings(options):
-    with pytest.raises(ConfigError, match="λ lies above 0 and is at most 1, steps ≥ 0"):
+    with pytest.raises(ConfigError, match="λ must be above 0 and at most 1, steps ≥ 0"):
         CorrectAndSmooth(Given(torch.zeros(1, 2)), **options)

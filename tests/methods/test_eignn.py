@@ -195,8 +195,8 @@ def test_directed_graphs_have_no_closed_form():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"gamma": 1.0}, "γ lies between"),
-        ({"gamma": 0}, "γ lies between"),
+        ({"gamma": 1.0}, "γ must be between"),
+        ({"gamma": 0}, "γ must be between"),
         ({"route": "close"}, "did you mean 'closed'"),
     ],
 )

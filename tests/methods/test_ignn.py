@@ -154,5 +154,5 @@ def test_settings_of_the_paper():
 
 @pytest.mark.parametrize("kappa", [0, 1, 1.5])
 def test_impossible_kappa(kappa):
-    with pytest.raises(ConfigError, match="κ lies between 0 and 1"):
+    with pytest.raises(ConfigError, match="κ must be between 0 and 1"):
         IGNN(5, 3, kappa=kappa)

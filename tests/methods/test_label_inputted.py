@@ -301,7 +301,7 @@ def test_a_warm_start_of_another_size_starts_cold():
 
 def test_an_adaptive_mask_rate_needs_an_adjoint_to_follow():
     graph, _, _ = small_problem()
-    with pytest.raises(ConfigError, match="follows the adjoint solve, which only the implicit gradients have"):
+    with pytest.raises(ConfigError, match="needs an implicit gradient, because it follows the adjoint solve"):
         LIGNN(gcn(graph), "adaptive", gradient=LastStep())
 
 

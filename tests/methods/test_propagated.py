@@ -144,5 +144,5 @@ def test_reslpa_learns_what_propagation_cannot():
 
 @pytest.mark.parametrize("lam", [0, -0.1, 1.1])
 def test_impossible_lambda(lam):
-    with pytest.raises(ConfigError, match="λ lies above 0"):
+    with pytest.raises(ConfigError, match="λ must be above 0"):
         LPA(lam)

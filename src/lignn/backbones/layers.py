@@ -155,13 +155,15 @@ def layer_widths(inputs: int, hidden: int, num_layers: int, outputs: int) -> lis
 
 @contextmanager
 def frozen_dropout(module: nn.Module, generator: Generator | None = None) -> Iterator[None]:
-    """Keep the masks of all dropout in `module` until the context ends (notes.md §2.8).
+    """Keep the masks of all dropout in `module` until the context ends.
+
+    A solve then evaluates the same map in every step, and the map that is solved is the map that is differentiated.
 
     The seeds of the masks are drawn once, when the context is entered. What happens inside does not change the seeds
     of the next context.
 
     Args:
-        module: with `Dropout` or `Adapter` modules inside.
+        module: a module that contains `Dropout` or `Adapter` modules.
         generator: random numbers for the seeds; None uses PyTorch's global random state.
     """
     seeded = [part for part in module.modules() if isinstance(part, Seeded)]

@@ -36,8 +36,8 @@ class Maps:
     Attributes:
         solved: U, the map whose equilibrium was solved for.
         taped: T, the map whose output is supervised; None: the output is the equilibrium of U itself.
-        approximate: a map with the values of the one whose adjoint is solved, and an approximate Jacobian; None: the
-            adjoint is solved with the map's own Jacobian.
+        approximate: a map with the same values as the one whose adjoint is solved, but an approximate Jacobian; None:
+            the adjoint is solved with the exact Jacobian.
         space: the reductions over the state, for the adjoint solve.
     """
 
@@ -89,8 +89,8 @@ class Implicit:
     Attributes:
         form: `exact` or `paper`, see the table of this module.
         solver: solver of the adjoint. None: the forward solver with a relative tolerance, stopped when the adjoint
-            expands. The tolerance is relative since gradients of a mean are as small as 1/n: an absolute tolerance
-            would end the solve at its start.
+            expands. The tolerance is relative because gradients of a mean are as small as 1/n: with an absolute
+            tolerance, the solve would stop at its start.
     """
 
     form: Literal["exact", "paper"] = "exact"

@@ -1,4 +1,4 @@
-"""Correct and Smooth: label propagation behind any trained method."""
+"""Correct and Smooth: label propagation after any trained method."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class CorrectAndSmooth(Method):
     its start, the one with the best validation score is used.
 
     Args:
-        base: any method; it is trained as if it stood alone.
+        base: any method; it is trained as it would be without Correct and Smooth.
         lambda_c: λ of Correct.
         lambda_s: λ of Smooth.
-        steps: propagations in each phase.
-        accumulating: add up the errors estimated at all steps instead of using the last estimate; a quirk of the runs
+        steps: number of propagations in each phase; `BoundMethod.choose` may choose fewer.
+        accumulating: add up the errors estimated at all steps instead of using the last estimate, as in the runs
             behind the paper's figures.
 
     Attributes:
@@ -67,7 +67,7 @@ class CorrectAndSmooth(Method):
     ) -> None:
         super().__init__()
         if not (0 < lambda_c <= 1 and 0 < lambda_s <= 1 and steps >= 0):
-            raise ConfigError(f"λ lies above 0 and is at most 1, steps ≥ 0: got {lambda_c}, {lambda_s} and {steps}")
+            raise ConfigError(f"λ must be above 0 and at most 1, steps ≥ 0: got {lambda_c}, {lambda_s} and {steps}")
         self.base = base
         self.lambda_c = lambda_c
         self.lambda_s = lambda_s
@@ -136,7 +136,7 @@ class BoundCorrectAndSmooth(BoundMethod):
         return self.method.base.on(self.problem)
 
     def with_labels(self, labels: KnownLabels) -> Self:
-        """Bind the method to other known labels; the base method does not look at features again."""
+        """Bind the method to other known labels; the base method does not process the features again."""
         other = super().with_labels(labels)
         vars(other)["base"] = self.base.with_labels(labels)
         return other

@@ -21,7 +21,7 @@ from lignn.methods.representation import Representation
 from lignn.propagation import Adjacency, SparseMatrix
 
 _SMALL = 1000**3
-"""Up to this cost `Σ n_i³`, the eigendecomposition of Ã is cheaper than the iterations of a training."""
+"""Up to this cost `Σ n_i³`, the eigendecomposition of Ã is cheaper than iterating in every epoch."""
 
 Route = Literal["auto", "closed", "iterative"]
 
@@ -36,8 +36,8 @@ class EIGNN(Representation):
     Q_F diag(μ) Q_Fᵀ the columns do not mix, and there are two routes to the equilibrium:
 
     - closed: `Z = Q_S [G ∘ (Q_Sᵀ X Q_F)] Q_Fᵀ`, `G_ij = 1 / (1 - γ λ_i μ_j)`. The eigendecomposition Q_S diag(λ) Q_Sᵀ
-      of Ã is computed once, separately for each connected component. Errors are as large as the rounding of the
-      largest entry. Smaller rows, such as those far from every feature, contain nothing but rounding.
+      of Ã is computed once, separately for each connected component. Errors are as large as the rounding error of the
+      largest entry. Rows smaller than that, such as those far from every feature, contain only rounding errors.
     - iterative: `Z Q_F ← γ Ã (Z Q_F) diag(μ) + X Q_F`, on graphs of any size. It contracts: `γ ‖g(F)‖ ‖Ã‖ < 1`.
 
     Args:
@@ -67,7 +67,7 @@ class EIGNN(Representation):
     ) -> None:
         super().__init__(num_features, num_classes, solver, normalize, dropout, generator)
         if not 0 < gamma < 1:
-            raise ConfigError(f"γ lies between 0 and 1, got {gamma}")
+            raise ConfigError(f"γ must be between 0 and 1, got {gamma}")
         if route not in ("auto", "closed", "iterative"):
             raise ConfigError(f"route {route!r} is unknown; {did_you_mean(route, ('auto', 'closed', 'iterative'))}")
         self.gamma = gamma

@@ -19,8 +19,8 @@ class IGNN(Representation):
     """`Z = ReLU(Ã Z W + Ã X Ω)`, output a linear map of the L2-normalised rows of Z.
 
     Gu et al., "Implicit graph neural networks", NeurIPS 2020; the paper's IGNN*. W is projected before every forward
-    pass so that `‖W‖₁ ρ(Ã) ≤ κ < 1`, which makes the equilibrium unique (W on the right here, hence the 1-norm: the
-    largest column sum).
+    pass so that `‖W‖₁ ρ(Ã) ≤ κ < 1`, which makes the equilibrium unique. The norm is the 1-norm (the largest column
+    sum) because W is on the right here.
 
     Args:
         num_features: width of X.
@@ -47,7 +47,7 @@ class IGNN(Representation):
         check_sizes(hidden)
         super().__init__(hidden, num_classes, solver, True, dropout, generator)
         if not 0 < kappa < 1:
-            raise ConfigError(f"κ lies between 0 and 1, got {kappa}")
+            raise ConfigError(f"κ must be between 0 and 1, got {kappa}")
         self.kappa = kappa
         self.weight = uniform((hidden, hidden), hidden**-0.5, generator)
         self.omega = uniform((num_features, hidden), hidden**-0.5, generator)

@@ -1,4 +1,4 @@
-"""Algorithm 1: the one class behind LPA, ResLPA, 3ference, Label Input, Label Reuse, LI-GNN and LaE."""
+"""Algorithm 1: the base class of LPA, ResLPA, 3ference, Label Input, Label Reuse, LI-GNN and LaE."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ MaskRate = float | Literal["adaptive"]
 
 
 class LabelInputted(Method):
-    """`Ỹ = step(input(Ỹ))`: a step that is fed labels and its own predictions.
+    """`Ỹ = step(input(Ỹ))`: a method whose step takes known labels and its own predictions as input.
 
     An epoch draws which labels to hide, solves for the state, tapes one step on the masked state, and supervises the
-    known nodes whose label was hidden. A prediction solves with all known labels clamped. A training solve that would
-    repeat that of the last prediction to the bit is not run again.
+    known nodes whose label was hidden. A prediction solves with all known labels clamped. If a training solve would be
+    the same to the bit as that of the last prediction, its solution is used instead.
 
     Args:
         step: what one propagation computes.
-        masking: which labels go in.
-        solver: of the state; `Picard(tol=0, max_steps=k)` for k passes.
+        masking: which labels are inputs.
+        solver: solver of the state; `Picard(tol=0, max_steps=k)` for k passes.
         gradient: how the state is differentiated.
         mask_rate: β, or "adaptive": 0.5 first, then the last backward `K̂ - 0.1` within 0.1 … 0.9, so that a map that
             contracts less is masked more.
@@ -57,7 +57,7 @@ class LabelInputted(Method):
         if mask_rate != "adaptive" and not (isinstance(mask_rate, float) and 0 < mask_rate < 1):
             raise ConfigError(f"mask_rate: a number between 0 and 1, or 'adaptive', is needed, got {mask_rate!r}")
         if mask_rate == "adaptive" and not isinstance(gradient, Implicit):
-            raise ConfigError("mask_rate 'adaptive' follows the adjoint solve, which only the implicit gradients have")
+            raise ConfigError("mask_rate 'adaptive' needs an implicit gradient, because it follows the adjoint solve")
         if not 0 <= feature_mask < 1:
             raise ConfigError(f"feature_mask: a share from 0 to below 1 is needed, got {feature_mask}")
         self.step, self.masking, self.solver, self.gradient = step, masking, solver, gradient
@@ -91,7 +91,7 @@ class LabelInputted(Method):
         return Epoch(self.step.loss(labels.known, out, labels.supervised), problem, carry, solution, rate)
 
     def evaluate(self, problem: Problem, epoch: Epoch) -> tuple[Prediction, Carry]:
-        """Solve with all known labels clamped; hand on the mask rate, and the states that later solves start from."""
+        """Solve with all known labels clamped; the carry has the next mask rate and the states for later solves."""
         bound, last = self.on(problem), epoch.carry.evaluation
         prediction = bound.solve(self._start(problem, None if last is None else last.solution.value))
         solution, state = prediction.solution, epoch.solution
@@ -143,7 +143,7 @@ class LabelInputted(Method):
         return last if self.warm_start and last is not None and last.shape == zero.shape else zero
 
     def _uncounted(self, fn: Map) -> Map:
-        """Return `fn` with batch statistics left alone: batch normalisation counts only the taped step."""
+        """Return `fn` without updates of batch statistics: only the taped step may update them."""
 
         def call(state: Tensor) -> Tensor:
             with solving(self.step):

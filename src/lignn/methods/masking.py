@@ -1,4 +1,4 @@
-"""Which known labels go in, and which supervise."""
+"""Which known labels are inputs, and which supervise."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from lignn.labels import HiddenLabels, KnownLabels
 
 
 class Masking(Protocol):
-    """Which known labels go into the solved map, and which into the taped step."""
+    """Choice of the known labels that are inputs of the solved map and of the taped step."""
 
     @property
     def solves_inference(self) -> bool:
-        """Whether the solved map is that of predictions: all known labels clamped, nothing hidden."""
+        """Whether the solved map is the one that predictions solve: all known labels clamped, nothing hidden."""
         ...
 
     def seen(self, labels: HiddenLabels) -> KnownLabels:
@@ -33,7 +33,7 @@ class Masking(Protocol):
 
 @dataclass(frozen=True)
 class ShareOfTraining:
-    """Label Input and Label Reuse: the labels that supervise are hidden from every step; `M_i Y + (I - M_i) Ŷ`."""
+    """Masking of Label Input and Label Reuse, `M_i Y + (I - M_i) Ŷ`: labels that supervise are hidden in every step."""
 
     solves_inference: ClassVar[bool] = False
 
@@ -50,12 +50,14 @@ class ShareOfTraining:
 
 @dataclass(frozen=True)
 class LoopingState:
-    """LI-GNN: all labels are clamped, and whole rows of the state are hidden, in the taped step or in every step.
+    """Masking of LI-GNN: all labels are clamped, and whole rows of the state are hidden.
+
+    Rows are hidden in the taped step, and with the forward mask in every step.
 
     Attributes:
-        forward_mask: Algorithm 1's flag: hide rows in the forward solve too.
-        constant_scale: treat the factor `1/(1-β)` of the taped step as a constant of the backward pass, as the paper's
-            form of the implicit gradient does.
+        forward_mask: whether to hide rows in the forward solve too (a flag of Algorithm 1).
+        constant_scale: whether the backward pass ignores the factor `1/(1-β)` of the taped step, as the paper's form of
+            the implicit gradient does.
     """
 
     forward_mask: bool = False

@@ -1,4 +1,4 @@
-"""The protocol behind which every method of the family stands."""
+"""The interface of every method of the family, and the values that epochs pass on."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Evaluation:
 
 @dataclass(frozen=True, eq=False)
 class Carry:
-    """What an epoch hands to the next. The first epoch starts with `Carry()`.
+    """What an epoch passes on to the next. The first epoch starts with `Carry()`.
 
     Attributes:
         mask_rate: β of the next epoch, if the method adapts it.
@@ -68,7 +68,7 @@ class Epoch:
     """The taped part of one epoch.
 
     Attributes:
-        loss: to be differentiated.
+        loss: the loss; the caller differentiates it.
         problem: the problem that the loss was computed on.
         carry: what the epoch started with.
         solution: the training solve; its adjoints are appended by the backward pass. None for methods without one.
@@ -83,7 +83,7 @@ class Epoch:
 
 
 class Method(nn.Module, ABC):
-    """A trainable way to predict labels. It keeps no state but its weights; the loop over epochs lives elsewhere.
+    """A trainable way to predict labels. Its only state is its weights; `lignn.training` has the loop over epochs.
 
     A plain training loop:
 

@@ -19,7 +19,7 @@ class Network(Method):
     """`Ŷ = σ(f_θ(A, X))`; labels supervise and are never an input.
 
     Args:
-        backbone: has no label inputs.
+        backbone: network without label inputs.
     """
 
     def __init__(self, backbone: Backbone) -> None:
@@ -44,7 +44,7 @@ class Network(Method):
 
 @dataclass(frozen=True, eq=False)
 class BoundNetwork(BoundMethod):
-    """One forward pass, which no label changes."""
+    """A bound network. Its prediction is one forward pass and does not depend on labels."""
 
     method: Network
 

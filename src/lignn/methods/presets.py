@@ -31,11 +31,12 @@ class LabelReuse(LabelInputted):
     Wang, "Bag of tricks of semi-supervised classification with graph neural networks", 2021.
 
     The published form hides the supervised labels from all passes. It still feeds back predictions of the supervised
-    nodes, made by the same weights, which come to hold the labels (the leak of the paper's section 3.3). `corrected`
-    (LR+) clamps all known labels in the k passes and hides whole rows of the state before the last one, as LI-GNN does.
+    nodes. The same weights made these predictions, so they come to contain the labels (the leak of section 3.3).
+    `corrected` (LR+) clamps all known labels in the k passes and hides whole rows of the state before the last one, as
+    LI-GNN does.
 
     Args:
-        backbone: takes c label inputs.
+        backbone: network with c label inputs.
         mask_rate: share of the known labels that is hidden in an epoch, α.
         iterations: k.
         corrected: use LR+.
@@ -55,7 +56,7 @@ class LabelInput(LabelReuse):
     Shi et al., "Masked label prediction: unified message passing model for semi-supervised classification", IJCAI 2021.
 
     Args:
-        backbone: takes c label inputs.
+        backbone: network with c label inputs.
         mask_rate: share of the known labels that is hidden in an epoch, α.
     """
 
@@ -70,13 +71,13 @@ class LIGNN(LabelInputted):
     state and implicit differentiation.
 
     Args:
-        backbone: takes c label inputs.
+        backbone: network with c label inputs.
         mask_rate: β, or "adaptive".
         forward_mask: hide rows of the state in the forward solve too.
         solver: forward solver.
         gradient: default the paper's implicit gradient.
         warm_start: start each solve from the last epoch's state.
-        feature_mask: share of the nodes whose features are hidden in the taped step, so that labels must carry it.
+        feature_mask: share of the nodes whose features are hidden in the taped step, so that it has to use labels.
         jacobian: softmax Jacobian in the adjoint: "exact", or only its "diagonal", as the authors ran it. The loss is
             differentiated exactly in both cases.
     """
@@ -125,21 +126,21 @@ class LIGNN(LabelInputted):
         """Build LI-GNN from plain options. The defaults are the choices behind the paper's figures and tables.
 
         Args:
-            backbone: takes c label inputs.
+            backbone: network with c label inputs.
             mask_rate: β, or "adaptive".
             forward_mask: hide rows of the state in the forward solve too.
             max_steps: budget of each solve, forward and backward.
-            solver: name of the solver of both, or a forward solver, which has its own `tol` and `max_steps`.
-            gradient: "paper", "exact", "last_step", or a gradient, which has its own adjoint solver.
+            solver: name of the solver of both solves, or a forward solver, whose own `tol` and `max_steps` are used.
+            gradient: "paper", "exact", "last_step", or a gradient, whose own adjoint solver is used.
             warm_start: start each solve from the last epoch's state.
             feature_mask: share of the nodes whose features are hidden in the taped step.
             jacobian: "exact" or "diagonal" softmax Jacobian in the adjoint.
             forward_growth: stop a forward solve once its change grows by more than this factor; None lets it grow,
                 since changes may grow while labels travel along a path (docs/reproduction.md).
             tol: root mean square tolerance of the forward solve; None is the paper's `1e-4 / c`.
-            adjoint: tolerance of the backward solve: "paper" is the absolute `1e-5 (c-1) / c²`, "relative" is 1e-2
-                relative to the gradient, and stops where the adjoint expands. With an adaptive mask rate both stop
-                where it expands by more than 1.1.
+            adjoint: tolerance of the backward solve. "paper" is the absolute `1e-5 (c-1) / c²`. "relative" is 1e-2
+                relative to the gradient; this solve also stops when the adjoint expands. With an adaptive mask rate,
+                both stop when the adjoint expands by more than a factor of 1.1.
         """
         if adjoint not in get_args(Adjoint):
             raise ConfigError(f"adjoint {adjoint!r} is unknown; choose from {', '.join(get_args(Adjoint))}")
@@ -166,7 +167,7 @@ class LaE(LabelInputted):
     and its adjoint stops as soon as it expands.
 
     Args:
-        backbone: takes c label inputs.
+        backbone: network with c label inputs.
         mask_rate: β.
         max_steps: budget of each solve, forward and backward.
         tol: largest change of an entry.

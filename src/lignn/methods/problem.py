@@ -1,4 +1,4 @@
-"""What a method sees of a graph, a method at work on it, and what it predicts there."""
+"""What a method sees of a graph, a method bound to that graph, and its prediction."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Score = Callable[["Prediction"], float]
 class Problem:
     """A graph as a method sees it: features, edges, and only those labels that are known.
 
-    Features, label matrices and operators lie on one device. The edges and all masks stay on the CPU.
+    Features, label matrices and operators are on one device. The edges and all masks stay on the CPU.
 
     Attributes:
         x: features, dense or sparse; None for a graph without features.
@@ -54,7 +54,7 @@ class Problem:
 
     @classmethod
     def with_labels(cls, graph: Graph, labels: KnownLabels) -> Problem:
-        """Return the problem of `graph` with labels that need not be its own, in the precision of the labels."""
+        """Return the problem of `graph` with the given labels instead of its own, in the precision of `labels`."""
         dtype = labels.onehot.dtype
         x: Tensor | SparseMatrix | None = None
         if isinstance(graph.x, sp.csr_array):
@@ -70,7 +70,7 @@ class Problem:
 
     @property
     def device(self) -> torch.device:
-        """Where features, label matrices and operators lie."""
+        """Device of features, label matrices and operators."""
         return self.labels.onehot.device
 
     def to(self, device: torch.device | str) -> Problem:
@@ -116,7 +116,7 @@ class Problem:
 
     @cached_property
     def evidence(self) -> Tensor:
-        """The nodes that a known label reaches along the edges; other predictions rest on features alone."""
+        """Mask of the nodes that a known label reaches along the edges; others are predicted from features alone."""
         known = self.labels.mask.numpy()
         # One extra node with edges to all known ones turns this into a single search.
         start = sp.csr_array(known[None].astype(np.float32))
@@ -140,10 +140,10 @@ class BoundMethod(ABC):
     """A method bound to a problem: the value that `method.on(problem)` returns.
 
     It holds everything that callers need to know about the method: its map, how to solve it, how to change the labels,
-    and the facts below. The method's weights must not change while the value is in use.
+    and the properties below. The method's weights must not change while it is in use.
 
     Attributes:
-        method: in evaluation mode.
+        method: the method, in evaluation mode.
         problem: the graph and its known labels.
     """
 
@@ -189,15 +189,15 @@ class BoundMethod(ABC):
         """Predict with all known labels, without randomness or gradients.
 
         Args:
-            start: the label state at which the solve starts, default zero; used only by methods that have a `map`.
-            solver: used instead of the method's own; likewise.
+            start: the label state at which the solve starts, default zero. Methods without a `map` ignore it.
+            solver: solver to use instead of the method's own. Methods without a `map` ignore it.
         """
 
     def choose(self, score: Score) -> None:  # noqa: B027
-        """Make the choices that remain after training, by validation score; later predictions use them."""
+        """Choose by validation score what is not trained, such as a number of steps; later predictions use it."""
 
     def with_labels(self, labels: KnownLabels) -> Self:
-        """Bind the method to the same graph with other known labels; features are not looked at again."""
+        """Bind the method to the same graph with other known labels; features are not processed again."""
         other = replace(self, problem=self.problem.knowing(labels))
         vars(other).update({name: vars(self)[name] for name in self.label_free if name in vars(self)})
         return other
@@ -228,7 +228,7 @@ class Prediction:
 
     @property
     def evidence(self) -> Tensor:
-        """The nodes that a known label reaches; False: "no evidence"."""
+        """Mask of the nodes that a known label reaches."""
         return self.problem.evidence
 
     @cached_property

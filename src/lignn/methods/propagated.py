@@ -36,8 +36,8 @@ class ResLPA(LabelInputted):
 
     Luo et al., "ResLPA: label propagation with residual learning", 2021. The network g_θ estimates from features how
     the labels of neighbours differ. It is trained through the equilibrium, with a share of the known labels hidden in
-    each epoch: A_λ has a large diagonal, so a clamped node would be handed its own label. Where no known label arrives
-    there is nothing to correct, and the state stays zero.
+    each epoch: A_λ has a large diagonal, so a clamped node would get its own label back. The state of nodes that no
+    known label reaches stays zero, because there is nothing to correct.
 
     Args:
         residual: g_θ, a backbone without label inputs.

@@ -1,4 +1,4 @@
-"""Methods by name, from plain options."""
+"""Creation of methods from their names and plain options."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def build(
         backbone_options: the network's own settings, such as `hidden` and `dropout`.
         base: the method that `correct_and_smooth` corrects.
         generator: draws the weights.
-        options: the method's own settings. For methods with a solver, `tol` and `max_steps` may be given beside its
-            name, which is then "anderson" by default.
+        options: the method's own settings. For methods with a solver, `tol` and `max_steps` may be given beside the
+            name of the solver, which is "anderson" by default.
     """
     if name not in FACTORIES:
         raise ConfigError(f"method {name!r} is unknown; {did_you_mean(name, NAMES)}")

@@ -21,10 +21,10 @@ from lignn.methods.problem import BoundMethod, Prediction, Problem
 
 
 class Representation(Method):
-    """A method that predicts by a linear map, without bias, of the equilibrium of a representation.
+    """A method that predicts with a linear map, without bias, of the equilibrium of a representation.
 
-    The next epoch starts with the weights of an epoch's prediction, and neither labels nor dropout act within the map.
-    So on the same problem the training solve is that of the prediction, and is not run again.
+    Between a prediction and the training solve of the next epoch the weights do not change, and the map contains
+    neither labels nor dropout. On the same problem the two solves are therefore the same, and the second is not run.
 
     Args:
         width: width of the representation.
@@ -74,7 +74,7 @@ class Representation(Method):
         return Epoch(loss, problem, carry, replace(solution, value=solution.value.detach()))
 
     def evaluate(self, problem: Problem, epoch: Epoch) -> tuple[Prediction, Carry]:
-        """Solve; hand the solution on if the next epoch is on the same problem."""
+        """Solve; the carry has the solution if the next epoch is on the same problem."""
         prediction = self.on(problem).solve()
         if problem is not epoch.problem or prediction.solution is None:
             return prediction, Carry()
@@ -99,7 +99,7 @@ class Representation(Method):
 
 @dataclass(frozen=True, eq=False)
 class BoundRepresentation(BoundMethod):
-    """One forward solve, which no label changes."""
+    """A bound representation. Its prediction is one forward solve and does not depend on labels."""
 
     method: Representation
 
@@ -112,7 +112,7 @@ class BoundRepresentation(BoundMethod):
 
     @property
     def iterates(self) -> bool:
-        """Every prediction is an equilibrium."""
+        """True: every prediction is an equilibrium."""
         return True
 
     @cached_property

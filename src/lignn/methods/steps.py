@@ -61,7 +61,7 @@ class BackboneStep(Step):
     """`Ŷ ↦ σ(f_θ(A, [Ŷ | X]))`; the state holds probabilities.
 
     Args:
-        backbone: takes c label inputs.
+        backbone: network with c label inputs.
         jacobian: softmax Jacobian in the adjoint: "exact", or only its "diagonal".
     """
 
@@ -121,27 +121,27 @@ class PropagationStep(Step):
     def __init__(self, lam: float, residual: Backbone | None = None) -> None:
         super().__init__()
         if not 0 < lam <= 1:
-            raise ConfigError(f"λ lies above 0 and is at most 1, got {lam}")
+            raise ConfigError(f"λ must be above 0 and at most 1, got {lam}")
         self.lam = lam
         self.residual = residual
 
     @property
     def reads_labels(self) -> bool:
-        """Residuals are added only where a known label arrives."""
+        """True with residuals, which are added only to nodes that a known label reaches."""
         return self.residual is not None
 
     def keeps_start(self, problem: Problem) -> bool:
-        """Return whether no label reaches some node: A_λ has the eigenvalue 1 there, and the start stays.
+        """Return whether some node is reached by no label: A_λ has the eigenvalue 1 there, so its start stays.
 
-        Rounding may well put that eigenvalue below 1. With residuals these nodes are held at zero.
+        Rounding may compute that eigenvalue as less than 1. With residuals, these nodes are kept at zero instead.
         """
         return self.residual is None and not bool(problem.evidence.all())
 
     def bind(self, problem: Problem) -> Map:
         """Return the map; A_λ is formed, and the residuals are estimated, once.
 
-        With residuals the state is zero where no known label arrives: A_λ does not contract there, and the residuals
-        would add up without end.
+        With residuals, the state of nodes that no known label reaches is kept at zero: A_λ does not contract there, and
+        the residuals would add up without bound.
         """
         lazy = problem.lazy(self.lam)
         if self.residual is None:
@@ -153,19 +153,19 @@ class PropagationStep(Step):
         return lambda state: reached @ state + offset
 
     def loss(self, labels: KnownLabels, state: Tensor, nodes: Tensor) -> Tensor:
-        """Return the mean squared distance: a propagated state estimates the label vectors themselves."""
+        """Return the mean squared error, because a propagated state estimates the label vectors themselves."""
         index = nodes.nonzero().flatten().to(state.device)
         return (state[index] - labels.onehot[index]).square().sum(1).mean()
 
     def probabilities(self, state: Tensor, multilabel: bool) -> Tensor:
-        """Return rows divided by their sums; uniform where no label has arrived."""
+        """Return rows divided by their sums; rows of nodes that no label has reached are uniform."""
         return as_probabilities(state, multilabel)
 
 
 def as_probabilities(scores: Tensor, multilabel: bool) -> Tensor:
     """Return propagated scores as probabilities.
 
-    With one label a node, negative scores become zero, each row is divided by its sum, and rows of zeros become
+    With one label per node, negative scores become zero, each row is divided by its sum, and rows of zeros become
     uniform. With several labels, each score is clamped to 0 … 1.
     """
     if multilabel:
@@ -178,7 +178,7 @@ def as_probabilities(scores: Tensor, multilabel: bool) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class BoundLabelInputted(BoundMethod):
-    """A step that is fed the known labels and its own predictions: the map `Ŷ ↦ step((I - M_t) Ŷ + M_t Y)`."""
+    """A bound `LabelInputted` method; its map is `Ŷ ↦ step((I - M_t) Ŷ + M_t Y)`."""
 
     method: LabelInputted
 
@@ -187,7 +187,7 @@ class BoundLabelInputted(BoundMethod):
 
     @cached_property
     def step(self) -> Map:
-        """The step, with everything that does not depend on the state computed once."""
+        """The step as a map; everything that does not depend on the state is computed once."""
         with torch.no_grad():
             return self.method.step.bind(self.problem)
 

@@ -19,7 +19,7 @@ class NeighbourStep(BackboneStep):
     """`Ŷ ↦ σ(h_θ((Ã - diag Ã) Ŷ W_y + Ã X W_x))`: labels come from neighbours, features also from the node itself.
 
     Args:
-        backbone: one propagation, followed by layers that act on each node alone.
+        backbone: SGC with one propagation, followed by layers that act on each node alone.
     """
 
     def __init__(self, backbone: SGC) -> None:

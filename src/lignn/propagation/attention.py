@@ -148,7 +148,7 @@ def _backward(ctx: Any, grad: Tensor, _: Tensor | None) -> tuple[Any, ...]:
 
 
 def _refuse_second_derivative(ctx: Any, *grads: Tensor) -> None:
-    raise LignnError("attention has no second derivative: where one is needed, use another backbone than GAT")
+    raise LignnError("attention has no second derivative: if you need one, use another backbone than GAT")
 
 
 _library.impl("attend", _attend_on_cpu, "CPU")

@@ -28,7 +28,7 @@ from torch import Tensor
 
 from lignn.propagation.intrinsics import add, add_scaled, as_pointer, count_up, prefetch, store, zeros
 
-BLOCK_BYTES = 512  # of a row, computed in one pass: two vectors of this size fill half of the AVX-512 registers
+BLOCK_BYTES = 512  # bytes of a row per pass: two vectors of this size fill half of the AVX-512 registers
 PREFETCH_AHEAD = 16  # entries; hides the latency of the last-level cache
 PREFETCH_ABOVE = 1 << 20  # bytes of the dense matrix; smaller ones stay in the second-level cache
 HUGE_PAGES_ABOVE = 1 << 22  # bytes of the result

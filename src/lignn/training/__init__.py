@@ -1,4 +1,4 @@
-"""Training: one loop, early stopping, history, checkpoints; it knows no concrete method."""
+"""Training: one loop for all methods, with early stopping, history and checkpoints."""
 
 from lignn.training.assembly import Assembly, assemble, f1_micro, score_on, scorer
 from lignn.training.loop import End, History, Interrupted, Progress, Scorer, Scores, Settings, train

@@ -1,6 +1,6 @@
-"""From a graph to everything that `train` takes, for the classifier, the studies and the benchmarks alike.
+"""Preparation of everything that `train` needs, for the classifier, the studies and the benchmarks.
 
-Held-out labels become scores here: the only way in which they affect training.
+Held-out labels are turned into scores here. They affect training in no other way.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class Assembly:
     """A method with fresh weights and the problems that it is trained and evaluated on.
 
     Attributes:
-        method: its weights were drawn by `generator`.
-        training: what the loss sees.
-        inference: what predictions see; the same object as `training` in the transductive setting.
+        method: the method; its weights were drawn by `generator`.
+        training: the problem that the loss is computed on.
+        inference: the problem that predictions are made on; the same object as `training` in the transductive setting.
         generator: draws the masks and dropout of training.
     """
 
@@ -36,7 +36,7 @@ class Assembly:
     generator: Generator
 
     def train(self, score: Scorer | None, settings: Settings, **options: Any) -> History:
-        """Train the method; options are those of `training.train`."""
+        """Train the method; `options` are further arguments of `training.train`."""
         return train(self.method, self.training, self.inference, score, self.generator, settings, **options)
 
 
@@ -49,15 +49,16 @@ def assemble(
     unseen: Tensor | None = None,
     device: str = "cpu",
 ) -> Assembly:
-    """Put together a training run.
+    """Prepare a training run.
 
     Args:
         build: returns the method, with weights drawn from the generator.
-        graph: with all its edges.
-        labels: the known labels; their precision is that of all numbers.
+        graph: the graph with all its edges.
+        labels: the known labels; all computations use their precision.
         seed: seed of weights, masks and dropout.
-        unseen: inductive setting: nodes whose edges training does not see (a mask).
-        device: where to compute. Drawing stays on the CPU, so that a seed gives the same masks on every device.
+        unseen: mask of the nodes whose edges are left out of training (the inductive setting).
+        device: device to compute on. Random numbers are drawn on the CPU, so that a seed gives the same masks on every
+            device.
     """
     generator = torch.Generator().manual_seed(seed)
     inference = Problem.with_labels(graph, labels).to(device)
@@ -67,7 +68,7 @@ def assemble(
 
 
 def f1_micro(predicted: Tensor, truth: Tensor) -> float:
-    """Return F1 over all decisions taken together; with one label a node this is the accuracy."""
+    """Return the micro-averaged F1 score; with one label per node this is the accuracy."""
     if truth.ndim == 1:
         return (predicted == truth).sum().item() / len(truth)
     hits = (predicted & truth).sum().item()

@@ -1,7 +1,7 @@
-"""Training in progress as one file, written whole, so that a killed run can continue.
+"""Checkpoints of a training in progress, so that a killed run can continue. The file is replaced as a whole.
 
-It is a safetensors file: tensors by path (`weights/…`, `best/…`, `optimizer/…`, `carry/…`, `generator`), and everything
-else as JSON in its metadata. Nothing is unpickled.
+It is a safetensors file with tensors by path (`weights/…`, `best/…`, `optimizer/…`, `carry/…`, `generator`), and
+everything else as JSON in its metadata. Nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def read(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: not a checkpoint, or a damaged one ({error}); delete it to start over") from error
     if version != VERSION:
         raise InputError(
-            f"{path}: a checkpoint of format {version}, this lignn reads {VERSION}; delete it to start over"
+            f"{path}: a checkpoint of format {version}, but this lignn reads format {VERSION}; delete it to start over"
         )
     return unflatten(values | tensors)
 

@@ -21,7 +21,7 @@ from lignn.training import checkpoint
 
 Scores = dict[str, float]
 Scorer = Callable[[Prediction], Scores]
-"""Turns a prediction into scores by name; `val` chooses the epoch."""
+"""Function that returns the scores of a prediction by name; `val` chooses the epoch."""
 
 
 class End(StrEnum):
@@ -36,7 +36,7 @@ class End(StrEnum):
 
 @dataclass(frozen=True)
 class Settings:
-    """How to train.
+    """Settings of training.
 
     Attributes:
         lr: learning rate of Adam.
@@ -68,16 +68,16 @@ class Settings:
 
 @dataclass
 class History:
-    """What happened in training: one plain record an epoch, the best of them, and how the method is left.
+    """What happened in training: one record per epoch, the best of them, and the result.
 
     Attributes:
-        epochs: one record an epoch: `epoch`, `loss`, scores by name, `seconds`, and the account of the solves.
-        best: index of the record with the best validation score, the first of equal ones; without scores the last
-            record; -1 before the first one.
+        epochs: one record per epoch: `epoch`, `loss`, scores by name, `seconds`, and how the solves ended.
+        best: index of the record with the best validation score, the first one if there are ties; the last record if
+            there are no scores; -1 if there are no records yet.
         end: why training ended, None while it runs.
-        final: scores of the trained method, with the best weights and its remaining choices made.
+        final: scores of the trained method, with the best weights and after `BoundMethod.choose`.
         prediction: prediction of the trained method.
-        carry: what the last epoch handed on.
+        carry: what the last epoch passed on.
     """
 
     epochs: list[dict[str, Any]] = field(default_factory=list)
@@ -93,7 +93,7 @@ class History:
         return self.epochs[self.best]
 
     def add(self, record: dict[str, Any], eligible: bool = True) -> bool:
-        """Append an epoch; return whether it is the best so far among those that may be chosen."""
+        """Append a record; return whether it is the best so far among those that may be chosen."""
         self.epochs.append(record)
         better = eligible and (self.best < 0 or "val" not in record or record["val"] > self.best_record["val"])
         if better:
@@ -102,11 +102,11 @@ class History:
 
 
 Progress = Callable[[History], None]
-"""Called after every epoch, for any front end."""
+"""Function that is called after every epoch, e.g. to show the progress."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C after at least one epoch; the method is left as if training had ended there, see `history`."""
+    """Raised on Ctrl-C after at least one epoch; the method is as if training had ended then, see `history`."""
 
     def __init__(self, history: History) -> None:
         super().__init__()
@@ -132,14 +132,15 @@ def train(
 
     Args:
         method: the method to train.
-        training: what the loss sees; in the inductive setting without the edges of held-out nodes.
-        inference: what predictions see: the full graph. The same object as `training` in the transductive setting.
+        training: the problem of the loss; in the inductive setting without the edges of held-out nodes.
+        inference: the problem of the predictions, with the full graph. The same object as `training` in the
+            transductive setting.
         score: turns a prediction into numbers; `val` chooses the epoch, the others are only recorded. Without a scorer
             the last epoch is kept.
         generator: draws the masks and dropout of all epochs; usually the one that has drawn the weights.
         settings: how to train.
         carry: what the first epoch takes over from an earlier training.
-        path: checkpoint file. If it exists, training continues from it, to the same end as if never interrupted.
+        path: checkpoint file. If it exists, training continues from it, with the same result as without interruption.
         run_id: identifies this run; the checkpoint of another run is refused.
         progress: called after every epoch.
     """
@@ -193,7 +194,7 @@ def _train(
 
 
 class _Run:
-    """All that the next epoch depends on."""
+    """Everything that the next epoch depends on."""
 
     def __init__(self, method: Method, generator: Generator, settings: Settings, run_id: str, carry: Carry) -> None:
         self.method = method
@@ -259,7 +260,7 @@ class _Run:
         )
         if state.get("run", "") != self.run_id or theirs != ours:
             raise InputError(
-                f"{path}: the checkpoint of another run, whose graph, split or settings are not these; "
+                f"{path}: the checkpoint of another run with another graph, split or settings; "
                 "delete it, or give another file"
             )
         self.method.load_state_dict(state["weights"])
