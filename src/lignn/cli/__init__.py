@@ -13,7 +13,7 @@ import typer
 from typer.exceptions import TyperException
 
 from lignn.cli import bench, compare, datasets, diagnose, fit, predict, report, reproduce, tune
-from lignn.errors import ConvergenceWarning, InputError, LignnError
+from lignn.errors import ConvergenceWarning, DataWarning, InputError, LignnError
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -63,7 +63,8 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line. Exit codes: 0, 1 (failed), 2 (bad input), 130 (interrupted)."""
     with warnings.catch_warnings():
-        warnings.simplefilter("always", ConvergenceWarning)
+        for kind in (ConvergenceWarning, DataWarning):
+            warnings.simplefilter("always", kind)
         warnings.showwarning = _show_warning
         try:
             code = app(arguments, standalone_mode=False)

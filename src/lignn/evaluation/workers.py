@@ -10,13 +10,14 @@ import os
 import signal
 import threading
 import traceback
+import warnings
 from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, TypeVar
 
-from lignn.errors import InputError, LignnError
+from lignn.errors import DataWarning, InputError, LignnError
 
 Task = TypeVar("Task")
 
@@ -101,6 +102,7 @@ def _serve(connection: Connection, function: Callable[[Any], Any]) -> None:
 
     threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(1)
+    warnings.simplefilter("ignore", DataWarning)  # the parent has read the same graph, and shown its notes
     while True:
         try:
             task = connection.recv()
