@@ -5,15 +5,19 @@ PYTHON := python3
 endif
 BIN := .venv/bin
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test coverage lint format bench clean
 
 demo: .venv/installed
 	mkdir -p demo
 	$(BIN)/lignn compare weekday --preset paper --mask-rate adaptive --max-steps 100 --max-epochs 150 --runs 1 --jobs 2 \
 		-o demo/weekday.html
 
+# One worker a core, each with one thread of PyTorch: see tests/conftest.py.
 test: lint
-	$(BIN)/python -m pytest --cov --cov-report=term $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
+
+coverage: .venv/installed
+	$(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=term $(PYTEST_ARGS)
 
 lint: .venv/installed
 	$(BIN)/ruff check .

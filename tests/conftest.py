@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # The workers share the cores. Threads of PyTorch that wait for work would take them from each other.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """PyG scripts some of its classes when it is imported, which torch deprecates; all other warnings are errors."""

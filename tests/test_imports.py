@@ -108,3 +108,36 @@ def test_public_names_are_all_there():
         assert getattr(lignn, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'grpah'"):
         lignn.grpah  # noqa: B018
+
+
+def test_a_fit_can_be_followed_through_few_files():
+    """Files entered by `NodeClassifier().fit(graph)`: what a reader has to open to follow it."""
+    script = f"""
+import sys
+from lignn import NodeClassifier
+from tests.classifier.small import small_graph
+
+graph, entered = small_graph(), set()
+NodeClassifier(max_epochs=2).fit(graph)  # compiles the kernels
+
+
+def note(frame, event, _):
+    if event == "call" and frame.f_code.co_filename.startswith({str(SOURCE)!r}):
+        entered.add(frame.f_code.co_filename)
+
+
+sys.setprofile(note)
+NodeClassifier(max_epochs=2).fit(graph)
+sys.setprofile(None)
+print(*entered)
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=300, cwd=SOURCE.parents[1]
+    )
+    entered = sorted(str(Path(file).relative_to(SOURCE)) for file in run.stdout.splitlines()[-1].split())
+    assert "methods/label_inputted.py" in entered
+    assert len(entered) <= 26, entered
+
+
+def test_algorithm_1_fits_on_a_screen_or_two():
+    assert len((SOURCE / "methods" / "label_inputted.py").read_text(encoding="utf-8").splitlines()) <= 160
