@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from lignn import NodeClassifier, backbones, methods
 from lignn.cli import app, compare, options
 from lignn.cli.options import OPTIONS, with_parameters
+from lignn.declarations import PARAMETERS
 from lignn.errors import ConfigError
 from lignn.evaluation import compare as comparing
 
@@ -33,8 +34,8 @@ def test_options_are_the_parameters_of_the_classifier() -> None:
 
 
 def test_completed_names_are_those_of_the_package() -> None:
-    assert set(options.METHODS) == set(methods.NAMES)
-    assert set(options.BACKBONES) == set(backbones.names())
+    assert set(PARAMETERS["method"].choices) == set(methods.NAMES)
+    assert set(PARAMETERS["backbone"].choices) == set(backbones.names())
 
 
 def test_only_what_is_given_is_passed_on() -> None:
@@ -102,5 +103,5 @@ def test_completion_of_a_graph_knows_folders(tmp_path: Path, monkeypatch: pytest
 
 
 def test_methods_to_compare_are_those_there_are() -> None:
-    assert (comparing.BASE, *compare.METHODS) == comparing.METHODS
+    assert (comparing.BASELINE, *compare.METHODS) == comparing.METHODS
     assert compare._complete_method("label") == ["label_input", "label_reuse"]

@@ -13,6 +13,7 @@ import typer
 from typer.exceptions import TyperException
 
 from lignn.cli import bench, compare, datasets, diagnose, fit, predict, report, reproduce, tune
+from lignn.cli.process import prepare_streams
 from lignn.errors import ConvergenceWarning, DataWarning, InputError, LignnError
 
 app = typer.Typer(
@@ -67,6 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             warnings.simplefilter("always", kind)
         warnings.showwarning = _show_warning
         try:
+            prepare_streams()
             code = app(arguments, standalone_mode=False)
         except LignnError as error:
             typer.echo(f"error: {error}", err=True)
