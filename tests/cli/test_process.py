@@ -1,4 +1,4 @@
-"""The process of a command: closed streams, and locales without Unicode."""
+"""The process of a command: closed streams, locales without Unicode, and signals that end it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import os
+import pty
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +15,8 @@ from pathlib import Path
 import pytest
 
 import lignn
+from lignn.errors import InputError
+from tests.cli.commands import outcome
 from tests.cli.conftest import EDGES, NODES, write_tables
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="descriptors, locales and signals as in POSIX")
@@ -82,3 +86,56 @@ def test_a_closed_error_stream_spoils_no_file(place: Path) -> None:
     done = subprocess.run(command, shell=True, stdout=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 0
     assert lignn.load("new").n_iter_ == 1
+
+
+def long_fit(place: Path, terminal: int | None = None) -> subprocess.Popen[str]:
+    """Start a fit that takes very long, in a terminal of its own if one is given."""
+    command = [sys.executable, "-m", "lignn", "fit", "mine", "-o", "new", "--max-epochs", "100000"]
+    more = {} if terminal is None else {"stdin": terminal, "stdout": terminal, "stderr": terminal}
+    if terminal is not None:
+        # The shell opens the terminal once more, which makes it the terminal of the new session.
+        command = ["/bin/sh", "-c", 'exec "$@" <"$0"', os.ttyname(terminal), *command]
+    options = {"start_new_session": True, "text": True, "stderr": subprocess.PIPE} | more
+    return subprocess.Popen([*command, "--patience", "99999"], cwd=place, **options)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_signals_of_schedulers_leave_the_best_model(place: Path, number: signal.Signals) -> None:
+    with long_fit(place) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("epoch 1/100000")
+        process.send_signal(number)
+        process.send_signal(number)
+        rest = process.stderr.read()
+        assert process.wait(timeout=60) == 128 + number
+    assert "go on with: lignn fit mine -o new --resume" in rest
+    assert "Traceback" not in rest
+    assert lignn.load(place / "new").n_iter_ >= 1
+    assert (place / "new.checkpoint").exists()
+
+
+def test_a_closed_terminal_leaves_the_best_model(place: Path) -> None:
+    ours, theirs = pty.openpty()
+    with long_fit(place, theirs) as process:
+        os.close(theirs)
+        shown = b""
+        while b"validation" not in shown:
+            shown += os.read(ours, 4096)
+        os.close(ours)
+        assert process.wait(timeout=60) == 128 + signal.SIGHUP
+    assert lignn.load(place / "new").n_iter_ >= 1
+    assert (place / "new.checkpoint").exists()
+
+
+def test_a_command_started_by_nohup_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hangup(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGHUP)
+        raise InputError("goes on")
+
+    monkeypatch.setattr("lignn.classifier.load", hangup)
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert outcome("diagnose", "model").err == "error: goes on\n"
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
