@@ -5,7 +5,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lignn.errors import ConfigError, InputError
+from lignn import Graph
+from lignn.errors import ConfigError, GraphError, InputError
 from lignn.labels import DiagonalSoftmax, KnownLabels
 from tests.problems import half_split, random_graph
 
@@ -150,3 +151,9 @@ def test_unknown_labels_cannot_be_known():
         KnownLabels.of(graph, ~mask)
     with pytest.raises(InputError, match="shape"):
         KnownLabels.of(graph, mask[1:])
+
+
+def test_more_classes_than_fit_into_memory():
+    graph = Graph([[0], [1]], y=torch.arange(10_000_000))
+    with pytest.raises(GraphError, match=r"10000000 classes for 10000000 nodes are too many: they need 745,058 GiB"):
+        KnownLabels.of(graph, graph.labelled)

@@ -21,6 +21,7 @@ from torch.nn import functional
 
 from lignn.errors import ConfigError, InputError, did_you_mean
 from lignn.graph import Graph
+from lignn.graph.validate import check_classes
 
 _FEW_CLASSES = 16
 
@@ -82,11 +83,15 @@ class KnownLabels:
             raise InputError(f"node {missing[0].item()} of the mask has no label ({len(missing)} such nodes)")
         if not mask.any():
             raise InputError("no label is known: the training set is empty")
-        if graph.is_multilabel:
-            onehot = graph.y.to(dtype)
-        else:
-            onehot = functional.one_hot(graph.y.clamp(min=0), graph.num_classes).to(dtype)
-        return cls(mask, onehot * mask[:, None], graph.is_multilabel)
+        try:
+            if graph.is_multilabel:
+                onehot = graph.y.to(dtype)
+            else:
+                onehot = functional.one_hot(graph.y.clamp(min=0), graph.num_classes).to(dtype)
+            return cls(mask, onehot * mask[:, None], graph.is_multilabel)
+        except RuntimeError:
+            check_classes(graph.num_nodes, graph.num_classes)  # there may be too many to allocate them
+            raise
 
     @property
     def num_classes(self) -> int:

@@ -13,9 +13,10 @@ import pytest
 from tests.studies import tiny
 
 
-def start(folder: Path) -> subprocess.Popen[str]:
+def start(folder: Path, *more: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "lignn", "reproduce", str(folder / "tiny.toml"), "--out", str(folder)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen([*command, *more], **streams, text=True, start_new_session=True)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="other systems have no SIGKILL")
@@ -44,3 +45,21 @@ def test_after_a_kill_nothing_is_repeated_and_all_lines_are_whole(tmp_path):
     assert content.endswith(b"\n")
     identities = [json.loads(line)["id"] for line in content.splitlines()]
     assert len(identities) == len(set(identities)) == 4
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no /proc")
+def test_a_signal_to_the_whole_group_fails_no_run(tmp_path):
+    """Schedulers send SIGTERM to workers too; their runs are not recorded as failed."""
+    (tmp_path / "tiny.toml").write_text(tiny.TEXT.replace("max_epochs = 2", "max_epochs = 9999, patience = 9999"))
+    process = start(tmp_path, "--jobs", "2")
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    while len(children.read_text().split()) < 3:  # two workers, and a process of Python's multiprocessing
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    time.sleep(3)
+    os.killpg(process.pid, signal.SIGTERM)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (128 + signal.SIGTERM, "")
+    assert err == "interrupted; finished runs are recorded, and the same command continues with the others\n"
+    file = tmp_path / "tiny.jsonl"
+    assert not file.exists() or b"failed" not in file.read_bytes()

@@ -4,7 +4,7 @@ import pytest
 
 from lignn import Graph
 from lignn.datasets.sources import Source
-from lignn.errors import DatasetError, InputError
+from lignn.errors import DatasetError, DataWarning, InputError
 
 
 @pytest.fixture(autouse=True)
@@ -34,3 +34,17 @@ def test_folders_and_files(name: str) -> None:
 def test_neither() -> None:
     with pytest.raises(DatasetError, match=r"weekdy: there is no such folder or file; .* did you mean 'weekday'"):
         _ = Source("weekdy").is_path
+
+
+def test_missing_labels_are_part_of_the_name() -> None:
+    Path("mine").mkdir()
+    Path("mine/nodes.csv").write_text("id,label\na,red\nb,blue\nc,gone\n")
+    Path("mine/edges.csv").write_text("source,target\na,b\nb,c\n")
+    assert Source("mine").read().class_names == ("blue", "gone", "red")
+    with pytest.warns(DataWarning, match=r"read as unknown labels: 'gone' \(1\)"):
+        assert Source("mine", missing=("gone",)).read().class_names == ("blue", "red")
+    assert Source("mine").read().class_names == ("blue", "gone", "red")
+    with pytest.raises(
+        InputError, match="--missing: is for tables; the unknown labels of the dataset karate are known"
+    ):
+        Source("karate", missing=()).read()

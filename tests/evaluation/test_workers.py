@@ -1,7 +1,13 @@
+import ctypes
 import os
 import signal
+import subprocess
+import sys
+import time
 from multiprocessing import Pipe
+from pathlib import Path
 
+import pytest
 import torch
 
 from lignn.errors import ConfigError, LignnError
@@ -70,3 +76,46 @@ def test_a_worker_that_dies_within_a_message_costs_its_task():
     worker.process.kill()
     assert worker.collect() == (1, "the worker process ended with exit code -9")
     worker.stop()
+
+
+def hold(folder: str) -> None:
+    """Stay in compiled code that holds Python's lock, so that no other thread runs."""
+    (Path(folder) / str(os.getpid())).touch()
+    ctypes.PyDLL(None).sleep(60)
+
+
+PARENT = """
+import sys
+from lignn.evaluation import workers
+from tests.evaluation.test_workers import hold
+
+if __name__ == "__main__":
+    list(workers.each(hold, [sys.argv[1]] * 2, jobs=2))
+"""
+
+
+def children(process: int) -> list[int]:
+    return [int(number) for number in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux kills processes with their parent")
+@pytest.mark.parametrize("busy", [False, True])
+def test_workers_do_not_outlive_a_parent_that_is_killed(tmp_path, busy):
+    """Neither while they start, nor inside compiled code."""
+    script, pids = tmp_path / "parent.py", tmp_path / "pids"
+    script.write_text(PARENT)
+    pids.mkdir()
+    parent = subprocess.Popen(
+        [sys.executable, script, pids], env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    )
+    end = time.monotonic() + 60
+    while len(list(pids.iterdir()) if busy else children(parent.pid)) < 2:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    started = children(parent.pid)
+    parent.kill()
+    parent.wait()
+    end = time.monotonic() + (2 if busy else 20)  # a process that starts has to import Python's own modules first
+    while alive := [pid for pid in started if Path(f"/proc/{pid}/cmdline").exists()]:
+        assert time.monotonic() < end, alive
+        time.sleep(0.02)

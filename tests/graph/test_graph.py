@@ -9,6 +9,7 @@ import torch
 
 from lignn import Graph, Split
 from lignn.errors import DataWarning, GraphError
+from lignn.graph import validate
 
 EDGES = [[0, 1, 2], [1, 2, 0]]
 
@@ -131,12 +132,15 @@ BAD_SPLIT = Split.from_indices(2, [0], [1], [])
         ({"node_ids": [["a"], ["b"], ["c"]]}, r"node_ids: one id per node is needed \(3 nodes\), got shape \(3, 1\)"),
         ({"node_ids": ["a", "b", "\ud800"]}, "node_ids: texts are needed"),
         ({"splits": [BAD_SPLIT]}, "splits: split 0 is over 2 nodes, the graph has 3"),
-        ({"num_nodes": 10**15}, "1000000000000000 nodes are too many; is the number of nodes, or the end of an edge"),
+        ({"num_nodes": 10**15}, "1000000000000000 nodes are too many: they need 7,450,581 GiB, "),
         ({"edge_index": [[0], [2**62]]}, "4611686018427387905 nodes are too many"),
+        ({"num_nodes": 10**10}, "10000000000 nodes are too many: they need 75 GiB, the memory has 16; is the number"),
+        ({"x": sp.csr_array((3, 10**15))}, "1000000000000000 columns of x are too many: they need 3,725,290 GiB"),
         ({"edge_index": [[], []]}, "the graph is empty: it has no nodes; give num_nodes"),
     ],
 )
-def test_refused(parts, message):
+def test_refused(parts, message, monkeypatch):
+    monkeypatch.setattr(validate, "memory", lambda: 2**34)
     with pytest.raises(GraphError, match=message):
         Graph(**({"edge_index": EDGES} | parts))
 

@@ -1,5 +1,7 @@
 """Random splits: sizes, strata, seeds, and the splits of the paper."""
 
+import time
+
 import numpy as np
 import pytest
 import torch
@@ -102,3 +104,13 @@ def test_stratified_multilabel():
 def test_stratified_refusals(fractions):
     with pytest.raises(SplitError, match="three non-negative shares that sum to at most 1 are needed"):
         splits.stratified(labelled_graph(), fractions)
+
+
+def test_many_classes_take_no_longer_than_few():
+    """The time grows with the nodes, not with nodes times classes."""
+    n = 20_000
+    graph = Graph(torch.empty(2, 0, dtype=torch.int64), y=torch.arange(n))
+    start = time.perf_counter()
+    split = splits.stratified(graph, (1.0, 0.0, 0.0))
+    assert time.perf_counter() - start < 2
+    assert split.train.all()

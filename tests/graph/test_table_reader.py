@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from lignn import Graph
 from lignn.errors import DataWarning, InputError, TableError
-from lignn.graph import table_file
+from lignn.graph import table_file, validate
 from tests.graph.equality import assert_same
 from tests.graph.folders import EDGES, NODES, problem, put, put_parquet
 
@@ -371,3 +371,11 @@ def read_or_refuse(nodes: str | bytes, edges: str | bytes) -> None:
         warnings.simplefilter("ignore", DataWarning)
         put(Path(root), nodes, edges)
         assert isinstance(Graph.read(root), Graph)
+
+
+def test_more_classes_than_fit_into_memory(folder, monkeypatch):
+    """They are refused before a matrix of zeros and ones is made."""
+    put(folder, "id,labels\n" + "".join(f"{i},{i}|{i + 1}\n" for i in range(300)), "source,target\n1,2\n")
+    monkeypatch.setattr(validate, "memory", lambda: 300_000)
+    message = problem(folder)
+    assert message.startswith("nodes.csv, column 'labels': 301 classes for 300 nodes are too many: they need 0 GiB")

@@ -15,7 +15,7 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from lignn.errors import ConfigError
+from lignn.errors import ConfigError, InputError
 from lignn.propagation import Adjacency, SparseMatrix
 
 ALL_COLUMNS = slice(None)
@@ -129,6 +129,8 @@ class DenseLayers(nn.Module):
 
     def after_first(self, hidden: Tensor) -> Tensor:
         """Apply everything that follows the first linear map."""
+        if self.training and len(hidden) < 2 and any(isinstance(norm, nn.BatchNorm1d) for norm in self.norms):
+            raise InputError("batch normalisation needs at least two nodes; give the backbone option batch_norm=False")
         for lin, norm, dropout in zip(self.lins[1:], self.norms, self.dropouts, strict=True):
             hidden = lin(dropout(norm(hidden).relu()))
         return hidden

@@ -13,7 +13,8 @@ import typer
 from typer.exceptions import TyperException
 
 from lignn.cli import bench, compare, datasets, diagnose, fit, predict, report, reproduce, tune
-from lignn.errors import ConvergenceWarning, InputError, LignnError
+from lignn.cli.process import ending_signals, prepare_streams
+from lignn.errors import ConvergenceWarning, DataWarning, InputError, LignnError
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -61,11 +62,13 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line. Exit codes: 0, 1 (failed), 2 (bad input), 130 (interrupted)."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", ConvergenceWarning)
+    """Run the command line. Exit codes: 0, 1 (failed), 2 (bad input), 128 + n (signal n; Ctrl-C: 130)."""
+    with ending_signals() as exit_code, warnings.catch_warnings():
+        for kind in (ConvergenceWarning, DataWarning):
+            warnings.simplefilter("always", kind)
         warnings.showwarning = _show_warning
         try:
+            prepare_streams()
             code = app(arguments, standalone_mode=False)
         except LignnError as error:
             typer.echo(f"error: {error}", err=True)
@@ -86,4 +89,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 "error: there is not enough memory for this; try fewer or narrower layers, or a smaller graph", err=True
             )
             code = 1
-    sys.exit(code)
+    sys.exit(exit_code(code))

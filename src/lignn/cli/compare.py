@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lignn.cli.options import GraphName, Undirected, with_parameters
+from lignn.cli.options import GraphName, Missing, Undirected, with_parameters
 from lignn.cli.output import Json, print_json, print_table
 from lignn.declarations import BASELINE, DEFAULT_BACKBONE, title
 from lignn.declarations import METHODS as DECLARED
@@ -42,17 +42,17 @@ def compare(
     jobs: Annotated[int, typer.Option(min=1, help="Number of processes, with one thread each.")] = os.cpu_count() or 1,
     only: Methods = None,
     undirected: Undirected = False,
+    missing: Missing = None,
     as_json: Json = False,
     *,
     parameters: dict[str, Any],
 ) -> None:
     """Compare the network alone, LPA, C&S, Label Input, Label Reuse and LI-GNN on the same splits."""
-    from lignn.cli import progress
-    from lignn.datasets.sources import Source
+    from lignn.cli import options, progress
     from lignn.evaluation import compare as comparing
     from lignn.evaluation import compare_report
 
-    source = Source(graph, undirected)
+    source = options.source(graph, undirected, missing)
     methods = only or comparing.METHODS
     file = out or Path(f"compare-{Path(graph).name.removesuffix('.npz') or 'graph'}.html")
     compare_report.check(file)

@@ -30,6 +30,7 @@ def read(file: Path, known: Collection[str]) -> dict[str, Any]:
 
 def write(file: Path, settings: Mapping[str, Any], heading: str) -> None:
     """Write `settings` in the form that `read` reads; those that are None have no value and are left out."""
+    heading = heading.encode(errors="surrogateescape").decode(errors="replace")  # it may have the name of a file
     lines = [f"{key} = {_toml(value)}" for key, value in settings.items() if value is not None]
     with whole_file(file) as temporary:
         temporary.write_text("\n".join([f"# {heading}", *lines, ""]), encoding="utf-8")

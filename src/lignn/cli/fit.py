@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lignn.cli.options import GraphName, Undirected, with_parameters
+from lignn.cli.options import GraphName, Missing, Undirected, with_parameters
 from lignn.cli.output import Json, print_json
 
 if TYPE_CHECKING:
@@ -27,19 +27,19 @@ def fit(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="MODEL", help="Folder of the model.")],
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
     undirected: Undirected = False,
+    missing: Missing = None,
     as_json: Json = False,
     *,
     parameters: dict[str, Any],
 ) -> None:
     """Train a classifier on the known labels of a graph; the model and its settings are saved."""
     from lignn.classifier import NodeClassifier
-    from lignn.cli import progress
+    from lignn.cli import options, progress
     from lignn.cli.running import Running
-    from lignn.datasets.sources import Source
 
     running = Running(out)
     parameters = running.resumed(parameters) if resume else running.fresh(parameters)
-    data = Source(graph, undirected).read()
+    data = options.source(graph, undirected, missing).read()
     _warn_of_scale(data)
     classifier = NodeClassifier(**parameters)
     resolved = _resolved(classifier)
@@ -50,7 +50,8 @@ def fit(
             with progress.of_training(resolved["max_epochs"], quiet=as_json) as tell:
                 classifier.fit(data, own, progress=tell, checkpoint=running.checkpoint)
         except KeyboardInterrupt:
-            if _left_best(classifier, running, ["lignn", "fit", graph, *["--undirected"] * undirected, "-o", str(out)]):
+            more = [*["--undirected"] * undirected, *(f"--missing={marks}" for marks in missing or ())]
+            if _left_best(classifier, running, ["lignn", "fit", graph, *more, "-o", str(out)]):
                 running.note(resolved)
             raise typer.Exit(130) from None
         classifier.save(out)

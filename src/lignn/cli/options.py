@@ -7,11 +7,14 @@ import tomllib
 from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lignn.declarations import PARAMETERS, Parameter
+
+if TYPE_CHECKING:
+    from lignn.datasets.sources import Source
 
 
 def _complete_graph(incomplete: str) -> list[str]:
@@ -73,9 +76,26 @@ GraphName = Annotated[
     ),
 ]
 Undirected = Annotated[bool, typer.Option("--undirected", help="Use every edge in both directions.")]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--missing",
+        metavar="LABEL,…",
+        help="Labels in the tables that mean unknown, --missing= for none; default: -1 and marks such as NA, NaN, ?.",
+        show_default=False,
+    ),
+]
 Config = Annotated[
     Path | None, typer.Option(help="TOML file with values of the options below; the command line wins over it.")
 ]
+
+
+def source(graph: str, undirected: bool, missing: list[str] | None) -> Source:
+    """Return the graph that a command names; `--missing` may be repeated or hold a list with commas."""
+    from lignn.datasets.sources import Source
+
+    marks = None if missing is None else tuple(mark for text in missing for mark in text.split(",") if mark)
+    return Source(graph, undirected, marks)
 
 
 def with_parameters(without: Iterable[str] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:

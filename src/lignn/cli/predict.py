@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lignn.cli.options import Undirected
+from lignn.cli.options import Missing, Undirected
 from lignn.cli.output import Json, print_json
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def predict(
         str | None, typer.Option(metavar="GRAPH", help="Another graph; default: the one it was trained on.")
     ] = None,
     undirected: Undirected = False,
+    missing: Missing = None,
     labels: Annotated[
         Path | None, typer.Option(help="New or corrected labels (columns id, label): they take effect at once.")
     ] = None,
@@ -33,8 +34,7 @@ def predict(
 ) -> None:
     """Predict every node's label: id, label, confidence, evidence, the label given, all class probabilities."""
     from lignn import classifier
-    from lignn.cli import prediction_table
-    from lignn.datasets.sources import Source
+    from lignn.cli import options, prediction_table
     from lignn.errors import InputError
     from lignn.graph import label_table
 
@@ -44,10 +44,12 @@ def predict(
         raise InputError("--labels: new labels are for the graph of the model; with --graph, put them into its tables")
     if undirected and graph is None:
         raise InputError("--undirected: the model's own graph stays as it was trained on; this is for --graph")
+    if missing is not None and graph is None:
+        raise InputError("--missing: the labels of the model's own graph were read by lignn fit; this is for --graph")
     loaded = classifier.load(model)
     if labels is not None:
         loaded.update_labels(label_table.read(labels, loaded.graph_, loaded.class_names_))
-    other = None if graph is None else Source(graph, undirected).read()
+    other = None if graph is None else options.source(graph, undirected, missing).read()
     if other is not None and loaded.graph_.is_undirected and not other.is_undirected:
         typer.echo(
             f"warning: {graph} is directed, the model was trained on an undirected graph; add --undirected?", err=True

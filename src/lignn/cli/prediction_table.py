@@ -50,8 +50,9 @@ def as_csv(table: pa.Table) -> str:
 
 def write(table: pa.Table, path: Path) -> None:
     """Write the table in the format that the ending names, whole or not at all."""
-    with whole_file(path) as temporary:
+    # PyArrow opens no path with characters that the locale does not have.
+    with whole_file(path) as temporary, temporary.open("wb") as file:
         if path.suffix == ".csv":
-            pa.csv.write_csv(table, temporary)
+            pa.csv.write_csv(table, file)
         else:
-            pa.parquet.write_table(table, temporary)
+            pa.parquet.write_table(table, file)

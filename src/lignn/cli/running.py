@@ -94,7 +94,7 @@ class Running:
         elif self._read_unfinished().get(_GRAPH, fingerprint) != fingerprint:
             raise InputError(
                 f"--resume: {graph.name} is not the graph of the interrupted run, or not as it was; give that one "
-                f"(--undirected or not, as then), or delete {self.checkpoint} to start over"
+                f"(with --undirected and --missing as then), or delete {self.checkpoint} to start over"
             )
         try:
             yield

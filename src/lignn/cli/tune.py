@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lignn.cli.options import GraphName, Undirected, with_parameters
+from lignn.cli.options import GraphName, Missing, Undirected, with_parameters
 from lignn.cli.output import Json, print_json, print_table
 
 if TYPE_CHECKING:
@@ -27,14 +27,14 @@ def tune(
     runs: Annotated[int, typer.Option(min=1, help="Number of splits for each of them.")] = 2,
     jobs: Annotated[int, typer.Option(min=1, help="Number of processes, with one thread each.")] = os.cpu_count() or 1,
     undirected: Undirected = False,
+    missing: Missing = None,
     as_json: Json = False,
     *,
     parameters: dict[str, Any],
 ) -> None:
     """Try values of the most important options that are not given, and choose the best by validation score."""
     from lignn.atomic import check_file
-    from lignn.cli import config, progress
-    from lignn.datasets.sources import Source
+    from lignn.cli import config, options, progress
     from lignn.errors import InputError
     from lignn.evaluation import tune as tuning
 
@@ -42,7 +42,8 @@ def tune(
         if out.suffix != ".toml":
             raise InputError(f"{out}: the settings are a .toml file; choose a name that ends in .toml")
         check_file(out, graph)
-    source = Source(graph, undirected)
+    source = options.source(graph, undirected, missing)
+    source.read()  # refuses bad tables before workers start, and shows notes on the data
     total = len(tuning.candidates(parameters, trials, parameters.get("seed", 0))) * runs
     with progress.of_runs(total, quiet=as_json) as tell:
 

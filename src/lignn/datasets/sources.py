@@ -20,10 +20,12 @@ class Source:
     Attributes:
         name: a dataset, a folder or an `.npz` file; a folder with the name of a dataset is written `./name`.
         undirected: add the reverse of every edge.
+        missing: labels in the tables of a folder that mean unknown; None: the usual ones, see `Graph.read`.
     """
 
     name: str
     undirected: bool = False
+    missing: tuple[str, ...] | None = None
 
     @property
     def is_path(self) -> bool:
@@ -51,7 +53,12 @@ class Source:
 
 @lru_cache(maxsize=1)
 def _read(source: Source, _files: tuple[tuple[str, int], ...]) -> Graph:
-    graph = Graph.read(source.name) if source.is_path else datasets.load(source.name)
+    if source.is_path:
+        graph = Graph.read(source.name, source.missing)
+    elif source.missing is None:
+        graph = datasets.load(source.name)
+    else:
+        raise InputError(f"--missing: is for tables; the unknown labels of the dataset {source.name} are known")
     return graph.to_undirected() if source.undirected else graph
 
 

@@ -5,19 +5,28 @@ A worker that dies loses its task; the other tasks are not affected.
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import os
 import signal
+import sys
 import threading
+import time
 import traceback
+import warnings
 from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
 
-from lignn.errors import InputError, LignnError
+from lignn.errors import DataWarning, InputError, LignnError
 
 Task = TypeVar("Task")
+
+_GROUP_SIGNALS = tuple(-getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""Exit codes of workers that were ended by a signal that is often sent to a whole group of processes."""
+
+_PR_SET_PDEATHSIG = 1
 
 
 class Failure(str):
@@ -39,9 +48,12 @@ class _Worker(Generic[Task]):
         # A forked process would inherit torch's threads in an unknown state.
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs, function), daemon=True)
+        in_main_thread = threading.current_thread() is threading.main_thread()
+        self.process = context.Process(target=_serve, args=(theirs, in_main_thread), daemon=True)
         self.process.start()
         theirs.close()
+        with suppress(OSError):  # The worker has just died; `collect` reports it.
+            self.connection.send(function)
         self.task: Task | None = None
 
     def give(self, task: Task) -> None:
@@ -57,6 +69,8 @@ class _Worker(Generic[Task]):
             return task, self.connection.recv()
         except (EOFError, OSError):  # The worker died between two messages, or within one.
             self.process.join()
+            if self.process.exitcode in _GROUP_SIGNALS:
+                time.sleep(1)  # The signal may be for all processes: let this one be interrupted, nothing has failed.
             return task, Failure(f"the worker process ended with exit code {self.process.exitcode}")
 
     def stop(self) -> None:
@@ -89,13 +103,20 @@ def each(function: Callable[[Task], Any], tasks: Iterable[Task], jobs: int) -> G
             worker.stop()
 
 
-def _serve(connection: Connection, function: Callable[[Any], Any]) -> None:
-    """Receive tasks and send their results until the connection is closed."""
+def _serve(connection: Connection, parent_in_main_thread: bool) -> None:
+    """Receive the function and then tasks, and send their results, until the connection is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is sent to all processes; the parent ends its workers.
+    if parent_in_main_thread:  # Linux sends the signal when the thread that started this process ends.
+        _be_killed_with_parent()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        function = connection.recv()  # Only now: unpickling it imports packages that take seconds.
+    except EOFError:
+        return
     import torch
 
-    threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(1)
+    warnings.simplefilter("ignore", DataWarning)  # the parent has read the same graph, and shown its notes
     while True:
         try:
             task = connection.recv()
@@ -112,8 +133,17 @@ def _serve(connection: Connection, function: Callable[[Any], Any]) -> None:
         connection.send(result)
 
 
+def _be_killed_with_parent() -> None:
+    """Have Linux kill this worker when its parent dies, even inside compiled code that does not let threads run."""
+    parent = multiprocessing.parent_process()
+    if sys.platform == "linux" and parent is not None:
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent.pid:  # It died before the call.
+            os._exit(1)
+
+
 def _end_with_parent() -> None:
-    """End this worker when its parent is killed and cannot end it."""
+    """End this worker when its parent is killed and cannot end it; on any system, if threads run."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])

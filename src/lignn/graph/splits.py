@@ -25,7 +25,7 @@ def per_class(
     """
     y = _class_numbers(graph)
     generator = torch.Generator().manual_seed(seed)
-    classes = [(y == c).nonzero().flatten() for c in range(graph.num_classes)]
+    classes = _by_class(y, graph.num_classes)
     for c, nodes in enumerate(classes):
         if len(nodes) < train:
             raise SplitError(f"class {_name(graph, c)} has {len(nodes)} labelled nodes, training needs {train}")
@@ -56,10 +56,12 @@ def stratified(graph: Graph, fractions: Sequence[float] = (0.6, 0.2, 0.2), seed:
     if len(fractions) != len(PARTS) or min(fractions) < 0 or sum(fractions) > 1 + 1e-9:
         raise SplitError(f"three non-negative shares that sum to at most 1 are needed, got {tuple(fractions)}")
     generator = torch.Generator().manual_seed(seed)
-    strata = [graph.labelled] if graph.is_multilabel else [_class_numbers(graph) == c for c in range(graph.num_classes)]
+    if graph.is_multilabel:
+        strata = [graph.labelled.nonzero().flatten()]
+    else:
+        strata = _by_class(_class_numbers(graph), graph.num_classes)
     parts: list[list[Tensor]] = [[], [], []]
-    for stratum in strata:
-        nodes = stratum.nonzero().flatten()
+    for nodes in strata:
         nodes = nodes[torch.randperm(len(nodes), generator=generator)]
         start = 0
         for part, end in zip(parts, torch.tensor(fractions, dtype=torch.float64).cumsum(0).tolist(), strict=True):
@@ -75,6 +77,13 @@ def _class_numbers(graph: Graph) -> Tensor:
     if graph.is_multilabel:
         raise SplitError("a split per class needs one label per node; use splits.stratified for multi-label graphs")
     return graph.y
+
+
+def _by_class(y: Tensor, num_classes: int) -> list[Tensor]:
+    """Return the nodes of each class in order; in one pass, as there may be many classes."""
+    nodes = (y >= 0).nonzero().flatten()
+    nodes = nodes[y[nodes].argsort(stable=True)]
+    return list(nodes.split(y[nodes].bincount(minlength=num_classes).tolist()))
 
 
 def _name(graph: Graph, c: int) -> str:

@@ -32,7 +32,7 @@ from lignn.graph.graph import Graph
 from lignn.graph.metadata import Metadata
 from lignn.graph.split import PARTS, Split
 from lignn.graph.table_file import TEXT, BadRowsError, Table
-from lignn.graph.validate import LARGEST_WEIGHT
+from lignn.graph.validate import LARGEST_WEIGHT, check_classes
 
 _FEATURE_FILES = ("features.npy", "features.npz")
 _LARGEST = float(np.finfo(np.float32).max)
@@ -163,6 +163,10 @@ def _labels(
     number = pc.fill_null(pc.index_in(words, pa.array(classes, TEXT)), -1).to_numpy().astype(np.int64)
     if lists is None:
         return number, classes
+    try:
+        check_classes(len(column), len(classes))
+    except GraphError as error:
+        raise TableError(f"{where}: {error}") from error
     y = np.zeros((len(column), len(classes)), np.int8)
     named = number >= 0
     y[node.to_numpy()[named], number[named]] = 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Sequence
 from typing import Any, TypeAlias
@@ -19,11 +20,34 @@ LARGEST_WEIGHT = 1e18
 """Largest weight of an edge; a sum over as many edges as fit into memory is still finite in single precision."""
 
 
-_MAX_NODES = 2**40
-"""Largest number of nodes; a mask over as many would take a terabyte."""
+_UNLIMITED = 2**43
+"""Bytes of memory to assume if the system does not tell: more than any machine has."""
 
 _LARGE_CLASS = 1000
 """Class numbers from here on that exceed the number of nodes are names or marks rather than positions in a list."""
+
+
+def memory() -> int:
+    """Return the bytes of memory that this process may have at most."""
+    try:
+        physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return _UNLIMITED
+    return physical if physical > 0 else _UNLIMITED
+
+
+def check_memory(size: int, what: str, hint: str) -> None:
+    """Raise if `size` bytes, the least that `what` needs in any computation, are more than the memory."""
+    if size > memory():
+        raise GraphError(
+            f"{what} are too many: they need {size / 2**30:,.0f} GiB, the memory has {memory() / 2**30:,.0f}; {hint}"
+        )
+
+
+def check_classes(num_nodes: int, num_classes: int) -> None:
+    """Raise if an integer for each node and class does not fit into memory."""
+    hint = "does the column of labels hold names or numbers instead of classes?"
+    check_memory(8 * num_nodes * num_classes, f"{num_classes} classes for {num_nodes} nodes", hint)
 
 
 def _tensor(value: Any, what: str) -> Tensor:
@@ -60,8 +84,7 @@ def count_nodes(edge_index: Tensor, x: Features | None, y: Any, num_nodes: int |
     n = next(iter(known.values())) if known else (int(edge_index.max()) + 1 if edge_index.numel() else 0)
     if n < 1:
         raise GraphError("the graph is empty: it has no nodes; give num_nodes for a graph without edges and features")
-    if n > _MAX_NODES:
-        raise GraphError(f"{n} nodes are too many; is the number of nodes, or the end of an edge, wrong?")
+    check_memory(8 * n, f"{n} nodes", "is the number of nodes, or the end of an edge, wrong?")
     return n
 
 
@@ -101,6 +124,7 @@ def features(x: Any) -> Features:
         coo = x.to_sparse_coo().coalesce()
         x = sp.coo_array((coo.values().numpy(), tuple(coo.indices().numpy())), shape=tuple(coo.shape))
     if sp.issparse(x):
+        check_memory(4 * x.shape[1], f"{x.shape[1]} columns of x", "is the shape of the matrix wrong?")
         return _sparse_features(sp.csr_array(x))
     dense = _tensor(x, "x")
     if dense.ndim != 2:
