@@ -90,7 +90,7 @@ def _checksum(tensors: dict[str, Tensor], values: str) -> str:
     for name in sorted(tensors):
         tensor = tensors[name]
         digest.update(f"\n{name} {tensor.dtype} {tuple(tensor.shape)} ".encode())
-        digest.update(tensor.detach().cpu().reshape(-1).view(torch.uint8).numpy())
+        digest.update(tensor.detach().cpu().reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
 
