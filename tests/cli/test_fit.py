@@ -138,6 +138,29 @@ def test_ctrl_c_leaves_the_best_model_and_resume_goes_on(place: Path, monkeypatc
     assert not list(place.glob("*.checkpoint*"))
 
 
+def test_a_second_run_of_the_same_model_is_refused(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("fit", "mine", "-o", "whole", *TINY)
+    seconds = []
+
+    @contextmanager
+    def second_run_then_ctrl_c(*_: object, **__: object) -> Iterator[Callable[[History], None]]:
+        with monkeypatch.context() as usual:
+            usual.setattr(progress, "of_training", of_training)
+            seconds.extend([outcome("fit", "mine", "-o", "new"), outcome("fit", "mine", "-o", "./new", "--resume")])
+        with ctrl_c_after(4) as tell:
+            yield tell
+
+    of_training = progress.of_training
+    with monkeypatch.context() as interrupting:
+        interrupting.setattr(progress, "of_training", second_run_then_ctrl_c)
+        assert outcome("fit", "mine", "-o", "new", *TINY).code == 130
+    words = "another lignn fit is making this model; wait until it is done, or choose another name"
+    assert [(second.code, second.err) for second in seconds] == [(2, f"error: new: {words}\n")] * 2
+    run("fit", "mine", "-o", "new", "--resume")
+    assert run("predict", "new") == run("predict", "whole")
+    assert {path.name for path in place.iterdir()} == {"mine", "model", "whole", "new"}
+
+
 def test_an_interrupted_run_goes_on_with_its_own_graph_only(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (place / "mine").rename("my graph")
     with monkeypatch.context() as interrupting:

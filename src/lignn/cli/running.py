@@ -43,8 +43,12 @@ class Running:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Refuse a second run for the same model at the same time: it would remove the files of the first."""
+        from lignn.atomic import locked
+
         self._check_places()
-        yield
+        busy = f"{self.model}: another lignn fit is making this model; wait until it is done, or choose another name"
+        with locked(self.model.with_name(f".{self.model.name}.fit.lock"), busy):
+            yield
 
     def save(self, classifier: NodeClassifier, settings: dict[str, Any]) -> None:
         """Save a model together with its resolved settings."""
