@@ -2,6 +2,7 @@
 
 import errno
 import os
+import sys
 import threading
 from pathlib import Path
 
@@ -126,7 +127,18 @@ def test_folder_stays_as_it_was_if_the_body_fails(tmp_path):
     assert content(tmp_path) == before
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems need two renames")
+def test_a_folder_is_replaced_in_one_step(tmp_path, monkeypatch):
+    fill(tmp_path / "folder", "old")
+    renames = []
+    monkeypatch.setattr(os, "replace", lambda *paths: renames.append(paths))
+    fill(tmp_path / "folder")
+    assert renames == []
+    assert content(tmp_path) == {"folder/mark": "", "folder/a": "new"}
+
+
 def test_old_folder_returns_if_the_new_one_cannot_take_its_place(tmp_path, monkeypatch):
+    monkeypatch.setattr("lignn.atomic._exchange", lambda *_: False)
     fill(tmp_path / "folder", "old")
     before = content(tmp_path)
     replace = os.replace

@@ -6,11 +6,13 @@ sure that they are not those of a process that is still writing.
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import re
 import secrets
 import shutil
+import sys
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from os import PathLike
@@ -150,7 +152,8 @@ def whole_folder(path: str | PathLike[str], marker: str, ours: Collection[str]) 
     """Yield a temporary folder beside `path`, which replaces `path` when the body succeeds.
 
     A folder at `path` is replaced only if it is empty or was written by lignn: it has the file `marker`, and all other
-    entries are named in `ours`. A crash between the two renames leaves the complete old folder beside `path`.
+    entries are named in `ours`. Where the system cannot exchange two folders, a crash between two renames leaves the
+    complete old folder beside `path`.
     """
     with alone(path):
         check_folder(path, marker, ours)
@@ -167,18 +170,26 @@ def replacement(path: str | PathLike[str]) -> Iterator[Path]:
         temporary.mkdir()
         yield temporary
         sync_all(temporary)
-        if target.exists():
-            os.replace(target, old)
-        try:
-            os.replace(temporary, target)
-        except OSError:
-            if old.exists():
-                os.replace(old, target)
-            raise
+        if not _exchange(temporary, target):
+            if target.exists():
+                os.replace(target, old)
+            try:
+                os.replace(temporary, target)
+            except OSError:
+                if old.exists():
+                    os.replace(old, target)
+                raise
     finally:
         remove(temporary)
     remove(old)
     _confirm(path, target.parent)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchange two folders in one step; return whether the system can do this."""
+    rename = getattr(ctypes.CDLL(None), "renameat2", None) if sys.platform == "linux" else None
+    here, exchange = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
+    return rename is not None and rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0
 
 
 def check_folder(path: str | PathLike[str], marker: str, ours: Collection[str]) -> None:
