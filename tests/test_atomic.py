@@ -2,11 +2,13 @@
 
 import errno
 import os
+import sys
+import threading
 from pathlib import Path
 
 import pytest
 
-from lignn.atomic import whole_file, whole_folder
+from lignn.atomic import locked, whole_file, whole_folder
 from lignn.errors import InputError, LignnError
 
 
@@ -125,7 +127,18 @@ def test_folder_stays_as_it_was_if_the_body_fails(tmp_path):
     assert content(tmp_path) == before
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems need two renames")
+def test_a_folder_is_replaced_in_one_step(tmp_path, monkeypatch):
+    fill(tmp_path / "folder", "old")
+    renames = []
+    monkeypatch.setattr(os, "replace", lambda *paths: renames.append(paths))
+    fill(tmp_path / "folder")
+    assert renames == []
+    assert content(tmp_path) == {"folder/mark": "", "folder/a": "new"}
+
+
 def test_old_folder_returns_if_the_new_one_cannot_take_its_place(tmp_path, monkeypatch):
+    monkeypatch.setattr("lignn.atomic._exchange", lambda *_: False)
     fill(tmp_path / "folder", "old")
     before = content(tmp_path)
     replace = os.replace
@@ -146,3 +159,57 @@ def test_reasons_do_not_tell_of_the_temporary_file(tmp_path):
     reason = r"none/file: cannot be written there: No such file or directory$"
     with pytest.raises(InputError, match=reason), whole_file(tmp_path / "none" / "file") as temporary:
         raise FileNotFoundError(errno.ENOENT, f"Failed to open local file '{temporary}'")
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_write(tmp_path):
+    (tmp_path / ".0123abcd.file").write_text("half")
+    (tmp_path / ".file.lock").touch()
+    (tmp_path / ".0123abcd.folder").mkdir()
+    (tmp_path / ".0123abcd.other").write_text("not of these")
+    (tmp_path / ".file").write_text("mine")
+    write(tmp_path / "file")
+    fill(tmp_path / "folder")
+    assert sorted(os.listdir(tmp_path)) == [".0123abcd.other", ".file", "file", "folder"]
+
+
+def test_a_write_waits_for_another_one_to_the_same_place(tmp_path):
+    order = []
+
+    def late():
+        write(tmp_path / "file")
+        order.append("second")
+
+    with whole_file(tmp_path / "file") as temporary:
+        temporary.write_text("first")
+        thread = threading.Thread(target=late)
+        thread.start()
+        thread.join(timeout=0.2)
+        order.append("first")
+    thread.join(timeout=60)
+    assert order == ["first", "second"]
+    assert content(tmp_path) == {"file": "new"}
+
+
+def test_a_lock_is_had_by_one(tmp_path):
+    file = tmp_path / "lock"
+    with locked(file) as had:
+        assert had
+        with pytest.raises(InputError, match="taken"), locked(file, "taken"):
+            pass
+    assert not file.exists()
+
+
+def test_a_folder_that_cannot_be_flushed_is_not_called_unchanged(tmp_path, monkeypatch):
+    replace = os.replace
+
+    def then_fail(source, target):
+        replace(source, target)
+        monkeypatch.setattr(os, "fsync", fail)
+
+    def fail(_):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "replace", then_fail)
+    with pytest.raises(LignnError, match=r"file: was written, but may not be safe on the disk: Input/output error$"):
+        write(tmp_path / "file")
+    assert content(tmp_path) == {"file": "new"}

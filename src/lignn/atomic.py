@@ -1,17 +1,32 @@
-"""Atomic writes: files and folders are written completely or not at all, and never replace those of somebody else."""
+"""Atomic writes: files and folders are written completely or not at all, and never replace those of somebody else.
+
+A killed process may leave hidden files and folders behind. The next write to the same place removes them; a lock makes
+sure that they are not those of a process that is still writing.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
+import re
 import secrets
 import shutil
+import sys
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 
 from lignn.errors import InputError, LignnError
+
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl = None  # type: ignore[assignment]
+
+TEMPORARY = r"\.[0-9a-f]{8}\."
+"""Start of the name of a temporary file or folder; the name that it will get follows."""
 
 
 def check_place(path: str | PathLike[str]) -> None:
@@ -39,6 +54,81 @@ def _refuse_folder(path: str | PathLike[str]) -> None:
 
 
 @contextmanager
+def locked(file: Path, busy: str | None = None, keep: bool = False) -> Iterator[bool]:
+    """Hold a lock that only one process or thread has at a time; yield whether the system has such locks.
+
+    The system releases the lock when the process ends, also when it is killed.
+
+    Args:
+        file: the file to lock; it is created.
+        busy: message of the error if another process has the lock; without it, wait for that process.
+        keep: whether the file stays at the end.
+    """
+    descriptor = None if fcntl is None else _lock(file, busy, keep)
+    try:
+        yield descriptor is not None
+    finally:
+        if descriptor is not None:
+            if not keep:
+                remove(file)
+            os.close(descriptor)
+
+
+def _lock(file: Path, busy: str | None, keep: bool) -> int | None:
+    """Return a descriptor of the locked file; None if the file system has no locks."""
+    while True:
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
+        mine = False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if busy is None else fcntl.LOCK_NB))
+            mine = _is_at(descriptor, file)  # otherwise the process that had the lock has removed the file
+            if mine:
+                return descriptor
+        except BlockingIOError as error:
+            raise InputError(busy) from error
+        except OSError:
+            if not keep:
+                remove(file)
+            return None
+        finally:
+            if not mine:
+                os.close(descriptor)
+
+
+def _is_at(descriptor: int, file: Path) -> bool:
+    """Return whether the opened file is still the one at this path."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), file.stat())
+    except FileNotFoundError:
+        return False
+
+
+@contextmanager
+def alone(path: str | PathLike[str]) -> Iterator[bool]:
+    """Let no other process write to `path` meanwhile; yield whether this is certain, see `locked`.
+
+    In the end, what killed processes left beside `path` is removed. This is not done at the beginning, because a folder
+    that was left may be the only complete one. Errors of the file system become one sentence.
+    """
+    target = Path(path).resolve()
+    with _clear_errors(path), locked(target.with_name(f".{target.name}.lock")) as certain:
+        yield certain
+        if certain:
+            left_over = re.compile(TEMPORARY + re.escape(target.name))
+            for name in filter(left_over.fullmatch, os.listdir(target.parent)):
+                remove(target.with_name(name))
+
+
+def remove(path: Path) -> None:
+    """Remove a file or folder if possible; if not, a later write tries again."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()
+
+
+@contextmanager
 def whole_file(path: str | PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path in the same folder, which replaces `path` when the body succeeds.
 
@@ -47,14 +137,14 @@ def whole_file(path: str | PathLike[str]) -> Iterator[Path]:
     _refuse_folder(path)
     target = Path(path).resolve()
     temporary = _sibling(target)
-    with _clear_errors(path):
+    with alone(path):
         try:
             yield temporary
             _sync(temporary)
             os.replace(temporary, target)
-            _sync(target.parent)
         finally:
-            temporary.unlink(missing_ok=True)
+            remove(temporary)
+        _confirm(path, target.parent)
 
 
 @contextmanager
@@ -62,18 +152,25 @@ def whole_folder(path: str | PathLike[str], marker: str, ours: Collection[str]) 
     """Yield a temporary folder beside `path`, which replaces `path` when the body succeeds.
 
     A folder at `path` is replaced only if it is empty or was written by lignn: it has the file `marker`, and all other
-    entries are named in `ours`. A crash between the two renames leaves the complete old folder beside `path`.
+    entries are named in `ours`. Where the system cannot exchange two folders, a crash between two renames leaves the
+    complete old folder beside `path`.
     """
-    target = Path(path).resolve()
-    with _clear_errors(path):
+    with alone(path):
         check_folder(path, marker, ours)
-        temporary, old = _sibling(target), _sibling(target)
-        try:
-            temporary.mkdir()
+        with replacement(path) as temporary:
             yield temporary
-            for entry in temporary.iterdir():
-                _sync(entry)
-            _sync(temporary)
+
+
+@contextmanager
+def replacement(path: str | PathLike[str]) -> Iterator[Path]:
+    """Yield a temporary folder, which replaces `path`, whatever that is, when the body succeeds."""
+    target = Path(path).resolve()
+    temporary, old = _sibling(target), _sibling(target)
+    try:
+        temporary.mkdir()
+        yield temporary
+        sync_all(temporary)
+        if not _exchange(temporary, target):
             if target.exists():
                 os.replace(target, old)
             try:
@@ -82,31 +179,55 @@ def whole_folder(path: str | PathLike[str], marker: str, ours: Collection[str]) 
                 if old.exists():
                     os.replace(old, target)
                 raise
-            _sync(target.parent)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
+    finally:
+        remove(temporary)
+    remove(old)
+    _confirm(path, target.parent)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchange two folders in one step; return whether the system can do this."""
+    rename = getattr(ctypes.CDLL(None), "renameat2", None) if sys.platform == "linux" else None
+    here, exchange = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
+    return rename is not None and rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0
 
 
 def check_folder(path: str | PathLike[str], marker: str, ours: Collection[str]) -> None:
     """Raise if `whole_folder` would not replace what is at `path`."""
-    target = Path(path).resolve()
-    if not target.exists():
-        return
-    if not target.is_dir():
-        raise InputError(f"{path}: is a file, a folder is to be written there; choose another name")
-    present = {entry.name for entry in target.iterdir()}
+    present = entries(path)
     if present and marker not in present:
         raise InputError(f"{path}: is a folder with other content (no {marker}); choose a new or empty folder")
-    if others := sorted(present.difference({marker, *ours})):
+    refuse_others(path, present.difference({marker, *ours}))
+
+
+def entries(path: str | PathLike[str]) -> set[str]:
+    """Return the names of all entries of a folder; none if there is no folder."""
+    target = Path(path).resolve()
+    if not target.exists():
+        return set()
+    if not target.is_dir():
+        raise InputError(f"{path}: is a file, a folder is to be written there; choose another name")
+    return set(os.listdir(target))
+
+
+def refuse_others(path: str | PathLike[str], others: Collection[str]) -> None:
+    """Raise if a folder that would be replaced has entries that lignn did not write."""
+    if others:
         raise InputError(
-            f"{path}: would be replaced, but {others[0]!r} in it was not written by lignn; move it away first"
+            f"{path}: would be replaced, but {min(others)!r} in it was not written by lignn; move it away first"
         )
 
 
 def _sibling(target: Path) -> Path:
     """Return a hidden path in the same folder, to be renamed; it keeps the ending, which some writers look at."""
     return target.with_name(f".{secrets.token_hex(4)}.{target.name}")
+
+
+def sync_all(folder: Path) -> None:
+    """Flush a folder and its entries to the disk."""
+    for entry in folder.iterdir():
+        _sync(entry)
+    _sync(folder)
 
 
 def _sync(path: Path) -> None:
@@ -118,6 +239,14 @@ def _sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _confirm(path: str | PathLike[str], folder: Path) -> None:
+    """Flush the folder in which `path` was replaced; an error does not mean that nothing was changed."""
+    try:
+        _sync(folder)
+    except OSError as error:
+        raise LignnError(f"{path}: was written, but may not be safe on the disk: {_reason(error)}") from error
 
 
 @contextmanager

@@ -24,6 +24,16 @@ def model(tmp_path):
     return tmp_path / "model"
 
 
+@pytest.fixture
+def files(model):
+    """Where the files of the model are."""
+    return model / "generation-1"
+
+
+def names(folder):
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+
+
 @pytest.mark.parametrize("method", NAMES)
 def test_loads_as_it_was_from_another_place(tmp_path, monkeypatch, method):
     classifier = fitted(method, max_epochs=3)
@@ -70,15 +80,16 @@ def test_several_classes_a_node(tmp_path):
     assert np.array_equal(lignn.load(tmp_path / "m").predict_proba(), classifier.predict_proba())
 
 
-def test_the_folder_has_nothing_but_json_safetensors_and_arrays(model):
-    assert {file.name for file in model.iterdir()} == set(FILES)
-    config = json.loads((model / saving.CONFIG).read_text(encoding="utf-8"))
+def test_the_folder_has_nothing_but_json_safetensors_and_arrays(model, files):
+    assert {file.name for file in model.iterdir()} == {"current", "generation-1"}
+    assert {file.name for file in files.iterdir()} == set(FILES)
+    config = json.loads((files / saving.CONFIG).read_text(encoding="utf-8"))
     assert config["format"] == saving.FORMAT
     assert config["resolved"]["hidden"] == 16
     assert config["resolved"]["lr"] == 0.01
     assert config["classes"]["names"] == ["a", "b", "c"]
     assert config["graph"]["nodes"] == 90
-    assert b"pickle" not in b"".join((model / name).read_bytes() for name in FILES)
+    assert b"pickle" not in b"".join((files / name).read_bytes() for name in FILES)
 
 
 def test_objects_are_asked_for(tmp_path):
@@ -95,20 +106,20 @@ def test_objects_are_asked_for(tmp_path):
 
 @pytest.mark.parametrize("name", FILES[1:])
 @pytest.mark.parametrize("damage", ["cut", "changed", "gone"])
-def test_damaged_files(model, name, damage):
-    content = (model / name).read_bytes()
+def test_damaged_files(model, files, name, damage):
+    content = (files / name).read_bytes()
     if damage == "gone":
-        (model / name).unlink()
+        (files / name).unlink()
     else:
         changed = content[: len(content) // 2] if damage == "cut" else content[:-1] + bytes([content[-1] ^ 1])
-        (model / name).write_bytes(changed)
+        (files / name).write_bytes(changed)
     message = "is missing from the model" if damage == "gone" else "is not what was saved"
     with pytest.raises(InputError, match=f"{name}: {message}"):
         lignn.load(model)
 
 
-def test_changed_config(model):
-    file = model / saving.CONFIG
+def test_changed_config(model, files):
+    file = files / saving.CONFIG
     text = file.read_text(encoding="utf-8")
     file.write_text(text.replace('"hidden": 16', '"hidden": 17', 1), encoding="utf-8")
     with pytest.raises(InputError, match=r"config\.json: was changed after the model was saved"):
@@ -119,9 +130,9 @@ def test_changed_config(model):
             lignn.load(model)
 
 
-def test_a_newer_format(model):
-    config = json.loads((model / saving.CONFIG).read_text(encoding="utf-8"))
-    (model / saving.CONFIG).write_text(json.dumps(config | {"format": 99}), encoding="utf-8")
+def test_a_newer_format(model, files):
+    config = json.loads((files / saving.CONFIG).read_text(encoding="utf-8"))
+    (files / saving.CONFIG).write_text(json.dumps(config | {"format": 99}), encoding="utf-8")
     with pytest.raises(InputError, match="saved by a newer lignn"):
         lignn.load(model)
 
@@ -132,8 +143,8 @@ def test_no_model(tmp_path):
             lignn.load(path)
 
 
-def test_a_model_is_written_whole_or_not_at_all(model, monkeypatch):
-    before = {name: (model / name).read_bytes() for name in FILES}
+def test_a_model_is_written_whole_or_not_at_all(model, files, monkeypatch):
+    before = {name: (files / name).read_bytes() for name in FILES}
 
     def full(*_arguments, **_options):
         raise OSError(28, "No space left on device")
@@ -143,7 +154,8 @@ def test_a_model_is_written_whole_or_not_at_all(model, monkeypatch):
         fitted("lpa").save(model)
     with pytest.raises(lignn.errors.LignnError, match="No space left"):
         fitted("lpa").save(model.parent / "new")
-    assert {name: (model / name).read_bytes() for name in FILES} == before
+    assert {name: (files / name).read_bytes() for name in FILES} == before
+    assert {file.name for file in model.iterdir()} == {"current", "generation-1"}
     assert [path.name for path in model.parent.iterdir()] == ["model"]
 
 
@@ -162,9 +174,9 @@ def test_only_plain_values_can_be_saved(tmp_path):
     assert torch.equal(torch.tensor(lignn.load(tmp_path / "m").predict()), torch.tensor(numbers.predict()))
 
 
-def test_others_may_read_a_model_as_they_may_read_any_new_file(model):
+def test_others_may_read_a_model_as_they_may_read_any_new_file(model, files):
     (model.parent / "usual").write_text("")
-    modes = {name: (model / name).stat().st_mode for name in FILES}
+    modes = {path: path.stat().st_mode for path in (model / "current", *(files / name for name in FILES))}
     assert set(modes.values()) == {(model.parent / "usual").stat().st_mode}
 
 
@@ -173,5 +185,67 @@ def test_a_file_that_cannot_be_read_is_named(model, monkeypatch):
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(saving, "_checksum", locked)
-    with pytest.raises(InputError, match=r"model/weights.safetensors: cannot be read: Permission denied"):
+    with pytest.raises(InputError, match=r"model/generation-1/weights.safetensors: cannot be read: Permission denied"):
         lignn.load(model)
+
+
+def test_a_save_makes_a_new_generation_and_removes_what_was_left(model):
+    (model / "generation-7").mkdir()
+    (model / "generation-7" / ".0123abcd.graph.npz").write_text("half")
+    (model / "generation-7" / ".graph.npz.lock").touch()
+    (model / ".89abcdef.current").write_text("generation-7")
+    (model.parent / ".01234567.model").mkdir()
+    (model.parent / ".model.lock").touch()
+    saving.check(model)
+    newer = fitted("lpa")
+    newer.save(model)
+    assert (model / "current").read_text() == "generation-2\n"
+    assert names(model) == sorted(["current", "generation-2", *(f"generation-2/{name}" for name in FILES)])
+    assert [path.name for path in model.parent.iterdir()] == ["model"]
+    assert np.array_equal(lignn.load(model).predict_proba(), newer.predict_proba())
+
+
+def test_settings_belong_to_a_generation(model):
+    classifier = lignn.load(model)
+    saving.write(model, classifier._fitted, "hidden = 16\n")
+    assert saving.settings_file(model).read_text() == "hidden = 16\n"
+    assert lignn.load(model).hidden == 16
+    classifier.save(model)
+    assert not saving.settings_file(model).exists()
+
+
+@pytest.mark.parametrize("content", ["", "../other", "generation-1/../..", "generation-x", "/"])
+def test_current_names_nothing_but_a_generation(model, content):
+    (model / "current").write_text(content)
+    for act in (lignn.load, fitted("lpa").save):
+        with pytest.raises(InputError, match="current: is damaged, it does not name a generation"):
+            act(model)
+
+
+@pytest.mark.parametrize("place", ["notes.txt", "generation-1/notes.txt", "generation-x", ".0123abcd.notes"])
+def test_a_folder_with_a_file_of_somebody_else_is_not_replaced(model, place):
+    (model / place).write_text("mine")
+    with pytest.raises(InputError, match="was not written by lignn; move it away first"):
+        fitted("lpa").save(model)
+    assert (model / place).read_text() == "mine"
+
+
+def test_a_reader_follows_a_save_that_removes_what_it_reads(model, monkeypatch):
+    newer, restored = fitted("lpa"), saving._restored
+
+    def overtaken(*arguments):
+        monkeypatch.setattr(saving, "_restored", restored)
+        newer.save(model)
+        return restored(*arguments)
+
+    monkeypatch.setattr(saving, "_restored", overtaken)
+    assert np.array_equal(lignn.load(model).predict_proba(), newer.predict_proba())
+
+
+def test_a_system_without_locks(model, monkeypatch):
+    monkeypatch.setattr("lignn.atomic.fcntl", None)
+    (model / "generation-2").mkdir()
+    newer = fitted("lpa")
+    newer.save(model)
+    assert {path.name for path in model.iterdir()} == {"current", "generation-3"}
+    assert np.array_equal(lignn.load(model).predict_proba(), newer.predict_proba())

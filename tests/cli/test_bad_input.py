@@ -275,18 +275,15 @@ def test_places_for_a_model(place: Path) -> None:
     (place / "photos").mkdir()
     (place / "photos" / "cat.jpg").touch()
     check(place, ("fit", "mine", "-o", "file"), "file: is a file, a folder is to be written there")
-    check(place, ("fit", "mine", "-o", "photos"), "photos: is a folder with other content (no config.json)")
+    check(place, ("fit", "mine", "-o", "photos"), "photos: is a folder with other content (no current)")
     check(place, ("fit", "mine", "-o", "no/where"), "no/where: there is no folder no; create it first")
     check(place, ("predict", "model", "-o", "no/p.csv"), "no/p.csv: there is no folder no; create it first")
     (place / "settings.toml").mkdir()
     check(place, ("tune", "mine", "-o", "settings.toml"), "settings.toml: is a folder, a file is to be written there")
-    check(place, ("fit", "mine", "-o", "settings"), "settings.toml: is a folder, a file is to be written there")
     for nameless in (".", "", "/"):
         check(place, ("fit", "mine", "-o", nameless), "a model needs a folder of its own; give it a name")
     (place / "model" / "mine.txt").touch()
     check(place, ("fit", "mine", "-o", "model"), "'mine.txt' in it was not written by lignn; move it away first")
-    (place / "notes.toml").write_text("# mine")
-    check(place, ("fit", "mine", "-o", "notes"), "notes.toml: the model's settings would take its place")
     (place / "new.checkpoint").touch()
     check(place, FIT, "new.checkpoint: an interrupted run; add --resume, or delete the file to start over")
 
@@ -328,7 +325,7 @@ def test_interrupted_runs(place: Path) -> None:
 
 def changed_config(change: Callable[[dict[str, object]], object]) -> Callable[[Path], None]:
     def prepare(place: Path) -> None:
-        file = place / "model" / "config.json"
+        file = saving.generations.current(place / "model") / "config.json"
         told = json.loads(file.read_text())
         change(told)
         file.write_text(json.dumps(told))
@@ -338,21 +335,21 @@ def changed_config(change: Callable[[dict[str, object]], object]) -> Callable[[P
 
 def cut(name: str, size: int) -> Callable[[Path], None]:
     def prepare(place: Path) -> None:
-        file = place / "model" / name
+        file = saving.generations.current(place / "model") / name
         file.write_bytes(file.read_bytes()[:size])
 
     return prepare
 
 
 def flip_a_weight(place: Path) -> None:
-    file = place / "model" / "weights.safetensors"
+    file = saving.generations.current(place / "model") / "weights.safetensors"
     raw = bytearray(file.read_bytes())
     raw[-3] ^= 1
     file.write_bytes(raw)
 
 
 def remove(name: str) -> Callable[[Path], None]:
-    return lambda place: (place / "model" / name).unlink()
+    return lambda place: (saving.generations.current(place / "model") / name).unlink()
 
 
 MODELS: dict[str, tuple[Callable[[Path], None], tuple[str, ...], str]] = {
@@ -360,12 +357,12 @@ MODELS: dict[str, tuple[Callable[[Path], None], tuple[str, ...], str]] = {
     "no model to diagnose": (nothing, ("diagnose", "modell"), "modell"),
     "folder of tables": (nothing, ("predict", "mine", "-o", "out.csv"), "mine"),
     "file": (nothing, ("predict", "mine/nodes.csv", "-o", "out.csv"), "mine/nodes.csv"),
-    "cut config": (cut("config.json", 40), PREDICT, "model/config.json"),
-    "cut weights": (cut("weights.safetensors", 100), PREDICT, "model/weights.safetensors"),
-    "cut graph": (cut("graph.npz", 100), PREDICT, "model/graph.npz"),
-    "tampered weights": (flip_a_weight, PREDICT, "model/weights.safetensors"),
-    "no weights": (remove("weights.safetensors"), PREDICT, "model/weights.safetensors"),
-    "no graph": (remove("graph.npz"), PREDICT, "model/graph.npz"),
+    "cut config": (cut("config.json", 40), PREDICT, "model/generation-1/config.json"),
+    "cut weights": (cut("weights.safetensors", 100), PREDICT, "model/generation-1/weights.safetensors"),
+    "cut graph": (cut("graph.npz", 100), PREDICT, "model/generation-1/graph.npz"),
+    "tampered weights": (flip_a_weight, PREDICT, "model/generation-1/weights.safetensors"),
+    "no weights": (remove("weights.safetensors"), PREDICT, "model/generation-1/weights.safetensors"),
+    "no graph": (remove("graph.npz"), PREDICT, "model/generation-1/graph.npz"),
     "newer format": (changed_config(lambda told: told.update(format=99)), PREDICT, "model"),
     "no format": (changed_config(lambda told: told.pop("format")), PREDICT, "model"),
 }  # fmt: skip
@@ -463,7 +460,7 @@ def test_a_disk_that_is_full_when_the_model_is_saved(place: Path, monkeypatch: p
     assert "new: could not be written: No space left on device" in result.err
     assert {path.name for path in place.glob("*new*")} == {"new.checkpoint", "new.checkpoint.toml"}
     assert outcome("fit", "mine", "-o", "new", "--resume").code == 0
-    assert {path.name for path in place.glob("*new*")} == {"new", "new.toml"}
+    assert {path.name for path in place.glob("*new*")} == {"new"}
 
 
 def test_there_are_enough_of_them() -> None:

@@ -55,7 +55,7 @@ def test_the_tutorials_python(checkout: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.chdir(checkout / "examples")
     (block,) = blocks("docs/tutorial.md", "python")
     exec(block.replace("max_epochs=50", "max_epochs=3"), {})
-    assert (checkout / "examples" / "model" / "config.json").is_file()
+    assert (checkout / "examples" / "model" / "current").is_file()
 
 
 def test_the_tutorials_tables_are_those_of_the_example() -> None:

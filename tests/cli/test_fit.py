@@ -1,4 +1,5 @@
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import lignn
+from lignn.classifier import saving
 from lignn.cli import progress
 from lignn.training import History
 from tests.cli.commands import outcome, run
@@ -20,11 +22,11 @@ TINY = ("--max-epochs", "6", "--hidden", "4")
 
 def test_a_model_and_its_settings(place: Path) -> None:
     out = run("fit", "mine", "-o", "new", *TINY, "--mask-rate", "adaptive", "--backbone-options", "num_layers=1")
-    assert "Model: new (settings: new.toml)" in out
+    assert "Model: new (settings: new/generation-1/settings.toml)" in out
     classifier = lignn.load("new")
     assert (classifier.hidden, classifier.mask_rate, classifier.n_iter_) == (4, "adaptive", 6)
     assert classifier.graph_.node_ids.tolist() == list("abcdefghijkl")
-    assert {path.name for path in place.iterdir()} == {"mine", "model", "model.toml", "new", "new.toml"}
+    assert {path.name for path in place.iterdir()} == {"mine", "model", "new"}
 
 
 def test_a_method_without_training_tells_of_no_epochs(place: Path) -> None:
@@ -34,15 +36,17 @@ def test_a_method_without_training_tells_of_no_epochs(place: Path) -> None:
 
 def test_settings_can_be_used_again(place: Path) -> None:
     run("fit", "mine", "-o", "one", *TINY, "--preset", "paper", "--seed", 3)
-    run("fit", "mine", "-o", "two", "--config", "one.toml")
-    assert (place / "one.toml").read_text().splitlines()[1:] == (place / "two.toml").read_text().splitlines()[1:]
+    run("fit", "mine", "-o", "two", "--config", "one")
+    one, two = (saving.settings_file(name).read_text().splitlines() for name in ("one", "two"))
+    assert one[1:] == two[1:]
+    run("fit", "mine", "-o", "two", "--config", saving.settings_file("one"))
     assert run("predict", "one") == run("predict", "two")
 
 
 @pytest.mark.parametrize("method", ["eignn", "ignn", "lpa", "threeference", "correct_and_smooth"])
 def test_settings_of_every_kind_of_network_can_be_used_again(place: Path, method: str) -> None:
     run("fit", "mine", "-o", "one", "--max-epochs", 1, "--method", method)
-    run("fit", "mine", "-o", "two", "--config", "one.toml")
+    run("fit", "mine", "-o", "two", "--config", "one")
     assert run("predict", "one") == run("predict", "two")
 
 
@@ -50,9 +54,24 @@ def test_json_and_nothing_else(place: Path) -> None:
     result = outcome("fit", "mine", "-o", "new", *TINY, "--json")
     record = json.loads(result.out)
     assert result.err == ""
-    assert (record["model"], record["settings"], record["epochs"]) == ("new", "new.toml", 6)
+    assert (record["model"], record["settings"], record["epochs"]) == ("new", "new/generation-1/settings.toml", 6)
     assert set(record["scores"]) == {"train", "val"}
     assert record["parameters"]["hidden"] == 4
+
+
+def test_a_model_of_0_1_gets_generations_and_its_settings_stay_beside_it(place: Path) -> None:
+    old = Path(__file__).parent.parent / "classifier" / "models" / "0.1.0" / "default"
+    shutil.copytree(old, "old")
+    Path("old.toml").write_text("# settings of old, for lignn fit --config\nhidden = 16\n")
+    before = lignn.load("old").predict_proba()
+    assert "old.toml" not in outcome("predict", "old").err
+    result = outcome("fit", "mine", "-o", "old", *TINY)
+    assert result.err.endswith(
+        "note: old.toml has the settings of an earlier model; those of this one: old/generation-1/settings.toml\n"
+    )
+    assert {path.name for path in Path("old").iterdir()} == {"current", "generation-1"}
+    assert lignn.load("old").predict_proba().shape != before.shape
+    run("fit", "mine", "-o", "same", "--config", "old.toml", "--max-epochs", 1)
 
 
 def test_a_log_gets_plain_lines(place: Path) -> None:
@@ -119,13 +138,36 @@ def test_ctrl_c_leaves_the_best_model_and_resume_goes_on(place: Path, monkeypatc
     assert not list(place.glob("*.checkpoint*"))
 
 
+def test_a_second_run_of_the_same_model_is_refused(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("fit", "mine", "-o", "whole", *TINY)
+    seconds = []
+
+    @contextmanager
+    def second_run_then_ctrl_c(*_: object, **__: object) -> Iterator[Callable[[History], None]]:
+        with monkeypatch.context() as usual:
+            usual.setattr(progress, "of_training", of_training)
+            seconds.extend([outcome("fit", "mine", "-o", "new"), outcome("fit", "mine", "-o", "./new", "--resume")])
+        with ctrl_c_after(4) as tell:
+            yield tell
+
+    of_training = progress.of_training
+    with monkeypatch.context() as interrupting:
+        interrupting.setattr(progress, "of_training", second_run_then_ctrl_c)
+        assert outcome("fit", "mine", "-o", "new", *TINY).code == 130
+    words = "another lignn fit is making this model; wait until it is done, or choose another name"
+    assert [(second.code, second.err) for second in seconds] == [(2, f"error: new: {words}\n")] * 2
+    run("fit", "mine", "-o", "new", "--resume")
+    assert run("predict", "new") == run("predict", "whole")
+    assert {path.name for path in place.iterdir()} == {"mine", "model", "whole", "new"}
+
+
 def test_an_interrupted_run_goes_on_with_its_own_graph_only(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (place / "mine").rename("my graph")
     with monkeypatch.context() as interrupting:
         interrupting.setattr(progress, "of_training", lambda *_, **__: ctrl_c_after(4))
         result = outcome("fit", "my graph", "--undirected", "-o", "new", *TINY)
     assert result.err.endswith("; go on with: lignn fit 'my graph' --undirected -o new --resume\n")
-    assert "hidden = 4\n" in (place / "new.toml").read_text()  # of the model that was left
+    assert "hidden = 4\n" in saving.settings_file("new").read_text()  # of the model that was left
     before = (place / "new.checkpoint").read_bytes()
     other = outcome("fit", "my graph", "-o", "new", "--resume")
     assert other.code == 2

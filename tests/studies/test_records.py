@@ -82,7 +82,7 @@ def test_systems_without_locks_go_without(tmp_path, monkeypatch):
         raise OSError(errno.ENOLCK, "No locks available")
 
     file = tmp_path / "x.jsonl"
-    for place, value in (("fcntl.flock", unsupported), ("lignn.studies.records.fcntl", None)):
+    for place, value in (("fcntl.flock", unsupported), ("lignn.atomic.fcntl", None)):
         monkeypatch.setattr(place, value)
         with records.locked(file), records.locked(file):
             records.append(file, {"id": place})

@@ -2,6 +2,7 @@
 
 import json
 import math
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -11,7 +12,7 @@ from lignn.backbones import GCN
 from lignn.equilibrium.solvers import Picard
 from lignn.errors import ConfigError, InputError
 from lignn.methods import LIGNN, Network, Problem
-from lignn.training import End, Interrupted, Settings, f1_micro, score_on, scorer, train
+from lignn.training import End, Interrupted, Settings, checkpoint, f1_micro, score_on, scorer, train
 from tests.methods.small import gcn
 from tests.problems import half_split, random_graph
 
@@ -188,6 +189,33 @@ def test_damaged_checkpoint_is_one_sentence(tmp_path):
     path.write_bytes(b"not a checkpoint")
     with pytest.raises(InputError, match="delete it to start over"):
         run(Settings(max_epochs=2), path)
+
+
+def test_no_changed_bit_of_a_checkpoint_goes_unnoticed(tmp_path):
+    path = tmp_path / "run.safetensors"
+    run(Settings(max_epochs=2), path)
+    content = path.read_bytes()
+    header = int.from_bytes(content[:8], "little")
+    generator = torch.Generator().manual_seed(0)
+    unnoticed: list[int] = []
+    places = torch.randint(8 * len(content), (150,), generator=generator).tolist()
+    for bit in [*places, *range(64, 64 + 8 * header, 61)]:
+        flipped = bytearray(content)
+        flipped[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(flipped)
+        with suppress(InputError):
+            checkpoint.read(path)
+            unnoticed.append(bit)
+    assert unnoticed == []
+
+
+def test_a_checkpoint_of_every_kind_of_tensor(tmp_path):
+    kinds = (torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.bool)
+    state = {f"{kind} {shape}": torch.ones(shape, dtype=kind) for kind in kinds for shape in ((), (0, 3), (2, 3))}
+    checkpoint.write(tmp_path / "run", state | {"plain": 1})
+    read = checkpoint.read(tmp_path / "run")
+    assert read.pop("plain") == 1
+    assert all(torch.equal(tensor, read[name]) for name, tensor in state.items())
 
 
 def test_records_are_plain_and_tell_of_every_solve():

@@ -1,11 +1,15 @@
 """Models as folders: JSON, safetensors and the graph; nothing that is loaded is unpickled.
 
+The files of a model are in a folder `generation-N` inside of the model's, and a small file `current` names it. A save
+writes a new generation, then replaces that file. Models of lignn 0.1 have the files in their folder itself.
+
 | file | what |
 |---|---|
 | `config.json` | format, versions, parameters as given and resolved, classes, statistics of the graph, checksums |
 | `weights.safetensors` | weights, known labels, the equilibrium, the split |
 | `graph.npz` | the graph, so that a model predicts, explains and takes new labels by itself; about its size on disk |
 | `history.jsonl` | one record an epoch |
+| `settings.toml` | every setting, for `lignn fit --config`, if `lignn fit` made the model; loading does not need it |
 """
 
 from __future__ import annotations
@@ -27,7 +31,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 import lignn
-from lignn.atomic import check_folder, whole_folder
+from lignn.classifier import generations
 from lignn.classifier.calibration import Calibration
 from lignn.classifier.fitting import Fitted, warn_if_unsolved
 from lignn.classifier.settings import Settings
@@ -46,19 +50,28 @@ if TYPE_CHECKING:
 
 FORMAT = 2
 CONFIG, WEIGHTS, GRAPH, HISTORY = "config.json", "weights.safetensors", "graph.npz", "history.jsonl"
+SETTINGS = "settings.toml"
 _FILES = (WEIGHTS, GRAPH, HISTORY)
 _OBJECTS = tuple(name for name, parameter in PARAMETERS.items() if parameter.takes_objects)
 
 
 def check(folder: str | PathLike[str]) -> None:
     """Refuse a folder that `write` would not replace."""
-    check_folder(folder, CONFIG, _FILES)
+    generations.check(folder, CONFIG, (*_FILES, SETTINGS))
 
 
-def write(folder: str | PathLike[str], fitted: Fitted) -> None:
-    """Save a fitted classifier; the folder is written whole or not at all."""
+def write(folder: str | PathLike[str], fitted: Fitted, settings: str | None = None) -> None:
+    """Save a fitted classifier completely or not at all; an earlier model in the folder is replaced.
+
+    Args:
+        folder: the folder of the model.
+        fitted: the fitted state.
+        settings: content of the file `settings.toml`.
+    """
     plain, objects = _plain_parameters(fitted.settings.parameters)
-    with whole_folder(folder, CONFIG, _FILES) as temporary:
+    with generations.new_generation(folder, CONFIG, (*_FILES, SETTINGS)) as temporary:
+        if settings is not None:
+            (temporary / SETTINGS).write_text(settings, encoding="utf-8")
         # save_file would make the file readable for its owner only
         (temporary / WEIGHTS).write_bytes(save(_tensors(fitted)))
         fitted.graph.replace(splits=()).write(temporary / GRAPH)
@@ -87,14 +100,29 @@ def write(folder: str | PathLike[str], fitted: Fitted) -> None:
         (temporary / CONFIG).write_text(text + "\n", encoding="utf-8")
 
 
+def settings_file(folder: str | PathLike[str]) -> Path:
+    """Return the path of the settings of a model, for `lignn fit --config`."""
+    return generations.current(folder) / SETTINGS
+
+
 def read(folder: str | PathLike[str], objects: Mapping[str, Any]) -> tuple[dict[str, Any], Fitted]:
-    """The parameters and the fitted state of a saved classifier.
+    """Return the parameters and the fitted state of a saved classifier.
 
     Args:
-        folder: that `write` wrote.
+        folder: a folder that `write` wrote.
         objects: `method` or `backbone`, for a model that was given one as an object.
     """
-    path = Path(folder)
+    path = generations.current(folder)
+    while True:
+        try:
+            return _read(path, objects)
+        except InputError:
+            before, path = path, generations.current(folder)
+            if path == before:
+                raise  # otherwise another process has saved a model meanwhile, and removed the one that was being read
+
+
+def _read(path: Path, objects: Mapping[str, Any]) -> tuple[dict[str, Any], Fitted]:
     try:
         config = _config(path)
         for name, checksum in config["files"].items():
@@ -108,7 +136,7 @@ def read(folder: str | PathLike[str], objects: Mapping[str, Any]) -> tuple[dict[
         parameters[name] = objects[name]
     try:
         return parameters, _restored(path, _upgraded(config), parameters)
-    except (KeyError, TypeError, ValueError, RuntimeError, SafetensorError) as error:
+    except (KeyError, TypeError, ValueError, RuntimeError, SafetensorError, FileNotFoundError) as error:
         raise InputError(f"{path}: the parts of the model do not fit together ({error})") from error
 
 

@@ -13,7 +13,13 @@ from lignn.errors import ConfigError, did_you_mean
 
 
 def read(file: Path, known: Collection[str]) -> dict[str, Any]:
-    """The settings in `file`, all of them among `known`."""
+    """Return the settings in a file, or those of the model in a folder; all must be among `known`."""
+    if file.is_dir():
+        from lignn.classifier import saving
+
+        inside = saving.settings_file(file)
+        if inside.parent != file:
+            file = inside
     try:
         settings = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -29,11 +35,16 @@ def read(file: Path, known: Collection[str]) -> dict[str, Any]:
 
 
 def write(file: Path, settings: Mapping[str, Any], heading: str) -> None:
-    """Write `settings` in the form that `read` reads; those that are None have no value and are left out."""
+    """Write `settings` in the form that `read` reads."""
+    with whole_file(file) as temporary:
+        temporary.write_text(text(settings, heading), encoding="utf-8")
+
+
+def text(settings: Mapping[str, Any], heading: str) -> str:
+    """Return the content of a file with these settings; those that are None have no value and are left out."""
     heading = heading.encode(errors="surrogateescape").decode(errors="replace")  # it may have the name of a file
     lines = [f"{key} = {_toml(value)}" for key, value in settings.items() if value is not None]
-    with whole_file(file) as temporary:
-        temporary.write_text("\n".join([f"# {heading}", *lines, ""]), encoding="utf-8")
+    return "\n".join([f"# {heading}", *lines, ""])
 
 
 def _toml(value: Any) -> str:

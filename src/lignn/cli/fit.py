@@ -38,25 +38,24 @@ def fit(
     from lignn.cli.running import Running
 
     running = Running(out)
-    parameters = running.resumed(parameters) if resume else running.fresh(parameters)
-    data = options.source(graph, undirected, missing).read()
-    _warn_of_scale(data)
-    classifier = NodeClassifier(**parameters)
-    resolved = _resolved(classifier)
-    complete = (split for split in data.splits if (split.val & data.labelled).any())
-    own = next(chain(complete, data.splits), None)
-    with running.kept(resolved, data):
-        try:
-            with progress.of_training(resolved["max_epochs"], quiet=as_json) as tell:
-                classifier.fit(data, own, progress=tell, checkpoint=running.checkpoint)
-        except KeyboardInterrupt:
-            more = [*["--undirected"] * undirected, *(f"--missing={marks}" for marks in missing or ())]
-            if _left_best(classifier, running, ["lignn", "fit", graph, *more, "-o", str(out)]):
-                running.note(resolved)
-            raise typer.Exit(130) from None
-        classifier.save(out)
-    running.note(resolved)
-    _say(classifier, out, running.settings, as_json)
+    with running.alone():
+        parameters = running.resumed(parameters) if resume else running.fresh(parameters)
+        data = options.source(graph, undirected, missing).read()
+        _warn_of_scale(data)
+        classifier = NodeClassifier(**parameters)
+        resolved = _resolved(classifier)
+        complete = (split for split in data.splits if (split.val & data.labelled).any())
+        own = next(chain(complete, data.splits), None)
+        with running.kept(resolved, data):
+            try:
+                with progress.of_training(resolved["max_epochs"], quiet=as_json) as tell:
+                    classifier.fit(data, own, progress=tell, checkpoint=running.checkpoint)
+            except KeyboardInterrupt:
+                more = [*["--undirected"] * undirected, *(f"--missing={marks}" for marks in missing or ())]
+                _save_best(classifier, running, resolved, ["lignn", "fit", graph, *more, "-o", str(out)])
+                raise typer.Exit(130) from None
+            running.save(classifier, resolved)
+    _say(classifier, out, as_json)
 
 
 def _resolved(classifier: NodeClassifier) -> dict[str, Any]:
@@ -80,15 +79,15 @@ def _warn_of_scale(graph: Graph) -> None:
         typer.echo(f"warning: {graph.name}: features reach {largest:.3g}; {words}", err=True)
 
 
-def _left_best(classifier: NodeClassifier, running: Running, command: list[str]) -> bool:
-    """Save what an interrupted training has reached, and say how to go on; whether there was anything to save."""
+def _save_best(classifier: NodeClassifier, running: Running, settings: dict[str, Any], command: list[str]) -> None:
+    """Save the best model of an interrupted training, if there is one, and say how to go on."""
     history = getattr(classifier, "history_", None)
     again = f"go on with: {shlex.join([*command, '--resume'])}"
     if history is None:
         early = "interrupted before the first epoch was done; no model was written"
         typer.echo(f"interrupted once more; {again}" if running.checkpoint.exists() else early, err=True)
-        return False
-    classifier.save(running.model)
+        return
+    running.save(classifier, settings)
     best = f"epoch {history.best + 1}"
     if "val" in history.best_record:
         best += f", validation {history.best_record['val']:.4f}"
@@ -96,10 +95,16 @@ def _left_best(classifier: NodeClassifier, running: Running, command: list[str])
         f"interrupted after {len(history.epochs)} epochs; the best model so far ({best}) is {running.model}; {again}",
         err=True,
     )
-    return True
 
 
-def _say(classifier: NodeClassifier, out: Path, settings: Path, as_json: bool) -> None:
+def _say(classifier: NodeClassifier, out: Path, as_json: bool) -> None:
+    from lignn.classifier import saving
+
+    settings = saving.settings_file(out)
+    beside = out.with_name(f"{out.name}.toml")  # where lignn 0.1 wrote them
+    text = beside.read_bytes() if beside.is_file() else b""
+    if text.startswith(b"# settings of ") and text != settings.read_bytes():
+        typer.echo(f"note: {beside} has the settings of an earlier model; those of this one: {settings}", err=True)
     history, split, graph = classifier.history_, classifier.split_, classifier.graph_
     test = split.test & graph.labelled
     scores = dict(history.final)

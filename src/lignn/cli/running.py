@@ -13,6 +13,7 @@ from lignn.declarations import PARAMETERS
 from lignn.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
+    from lignn.classifier import NodeClassifier
     from lignn.graph import Graph
 
 _GRAPH = "graph"
@@ -21,18 +22,13 @@ _GRAPH = "graph"
 
 @dataclass(frozen=True)
 class Running:
-    """The files of a run, all beside its model: `MODEL.toml`; until it is done `MODEL.checkpoint` with its settings."""
+    """The files of a run: the folder of its model; beside it, until it is done, `MODEL.checkpoint` and its settings."""
 
     model: Path
 
     def __post_init__(self) -> None:
         if not self.model.name:
             raise InputError(f"-o {self.model}: a model needs a folder of its own; give it a name")
-
-    @property
-    def settings(self) -> Path:
-        """The resolved settings of a model, the best one of an interrupted run included."""
-        return self.model.with_name(f"{self.model.name}.toml")
 
     @property
     def checkpoint(self) -> Path:
@@ -44,22 +40,31 @@ class Running:
         """The settings of a model that is not done."""
         return self.model.with_name(f"{self.model.name}.checkpoint.toml")
 
-    def note(self, settings: dict[str, Any]) -> None:
-        """Write the resolved settings beside the model that has been saved."""
-        config.write(self.settings, settings, f"settings of {self.model.name}, for lignn fit --config")
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Refuse a second run for the same model at the same time: it would remove the files of the first."""
+        from lignn.atomic import locked
+
+        self._check_places()
+        busy = f"{self.model}: another lignn fit is making this model; wait until it is done, or choose another name"
+        with locked(self.model.with_name(f".{self.model.name}.fit.lock"), busy):
+            yield
+
+    def save(self, classifier: NodeClassifier, settings: dict[str, Any]) -> None:
+        """Save a model together with its resolved settings."""
+        from lignn.classifier import saving
+
+        heading = f"settings of {self.model.name}, for lignn fit --config"
+        saving.write(self.model, classifier._fitted, config.text(settings, heading))
 
     def fresh(self, given: dict[str, Any]) -> dict[str, Any]:
-        """The settings of a new run; refused where it would take the place of something else."""
-        self._check_places()
+        """Return the settings of a new run; an interrupted one is not overwritten."""
         if self.checkpoint.exists():
             raise InputError(f"{self.checkpoint}: an interrupted run; add --resume, or delete the file to start over")
-        if self.settings.exists() and not self.model.is_dir():
-            raise InputError(f"{self.settings}: the model's settings would take its place; choose another model name")
         return given
 
     def resumed(self, given: dict[str, Any]) -> dict[str, Any]:
-        """The settings of the interrupted run, which cannot change any more."""
-        self._check_places()
+        """Return the settings of the interrupted run, which cannot change any more."""
         if not self.checkpoint.exists():
             raise InputError(f"{self.checkpoint}: there is no interrupted run to resume; leave --resume out")
         before = self._read_unfinished()
@@ -76,7 +81,6 @@ class Running:
 
         check_place(self.model)
         saving.check(self.model)
-        check_file(self.settings)
         check_file(self.checkpoint)
 
     def _read_unfinished(self) -> dict[str, Any]:
@@ -84,7 +88,7 @@ class Running:
 
     @contextmanager
     def kept(self, settings: dict[str, Any], graph: Graph) -> Iterator[None]:
-        """Keep the settings while the body trains and saves; what only serves to go on is removed at its end."""
+        """Keep the settings while the body trains and saves; at its end, remove what is only needed to resume."""
         from lignn.graph import archive
 
         fingerprint = archive.fingerprint(graph)

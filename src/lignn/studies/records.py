@@ -13,12 +13,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import lignn
+from lignn import atomic
 from lignn.errors import InputError, LignnError
-
-try:
-    import fcntl
-except ImportError:  # on Windows
-    fcntl = None  # type: ignore[assignment]
 
 Record = dict[str, Any]
 Cells = dict[tuple[str, str], dict[Hashable, float]]
@@ -53,20 +49,9 @@ def read(file: Path) -> list[Record]:
 
 @contextmanager
 def locked(file: Path) -> Iterator[None]:
-    """Lock the file, so that no other process appends to it; its folder is created. Reading needs no lock.
-
-    The system releases the lock when the process ends, also when it is killed. Without `fcntl` there is no lock.
-    """
-    with _open(file) as opened:
-        if fcntl is not None:
-            try:
-                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise InputError(
-                    f"{file}: another process is adding records; wait until it is done, or choose another folder"
-                ) from error
-            except OSError:
-                pass  # The file system has no locks.
+    """Lock the file, so that no other process appends to it; its folder is created. Reading needs no lock."""
+    busy = f"{file}: another process is adding records; wait until it is done, or choose another folder"
+    with _open(file), atomic.locked(file, busy, keep=True):
         yield
 
 

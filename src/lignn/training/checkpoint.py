@@ -1,11 +1,12 @@
 """Checkpoints of a training in progress, so that a killed run can continue. The file is replaced as a whole.
 
 It is a safetensors file with tensors by path (`weights/…`, `best/…`, `optimizer/…`, `carry/…`, `generator`), and
-everything else as JSON in its metadata. Nothing is unpickled.
+everything else as JSON in its metadata, with a checksum of both. Nothing is unpickled.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from torch import Tensor
 from lignn.atomic import whole_file
 from lignn.errors import InputError
 
-VERSION = 2
+VERSION = 3
 
 
 def flatten(tree: dict[Any, Any], prefix: str = "") -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -55,8 +56,10 @@ def write(path: Path, state: dict[str, Any]) -> None:
     """Write nested dictionaries of tensors and plain values."""
     tensors, values = flatten(state)
     with whole_file(path) as temporary:
+        text = json.dumps(values)
+        metadata = {"version": str(VERSION), "values": text, "checksum": _checksum(tensors, text)}
         # save_file would make the file readable for its owner only
-        temporary.write_bytes(save(tensors, {"version": str(VERSION), "values": json.dumps(values)}))
+        temporary.write_bytes(save(tensors, metadata))
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -66,6 +69,7 @@ def read(path: Path) -> dict[str, Any]:
             metadata = file.metadata() or {}
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
         version = int(metadata["version"])
+        intact = version != VERSION or metadata["checksum"] == _checksum(tensors, metadata["values"])
         values = json.loads(metadata["values"])
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
@@ -75,7 +79,19 @@ def read(path: Path) -> dict[str, Any]:
         raise InputError(
             f"{path}: a checkpoint of format {version}, but this lignn reads format {VERSION}; delete it to start over"
         )
+    if not intact:
+        raise InputError(f"{path}: the checkpoint is not what was saved (damaged or changed); delete it to start over")
     return unflatten(values | tensors)
+
+
+def _checksum(tensors: dict[str, Tensor], values: str) -> str:
+    """Return the SHA-256 of all tensors, with their names, types and shapes, and of the plain values."""
+    digest = hashlib.sha256(values.encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        digest.update(f"\n{name} {tensor.dtype} {tuple(tensor.shape)} ".encode())
+        digest.update(tensor.detach().cpu().reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def optimizer_state(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
