@@ -262,11 +262,11 @@ class _Run:
 
     def restore(self, state: dict[str, Any], path: Path, inference: Problem) -> None:
         """Restore what `state` returned, as it was read from `path`."""
-        theirs, ours = (
+        theirs, best, ours = (
             {name: value.shape for name, value in weights.items()}
-            for weights in (state["weights"], self.method.state_dict())
+            for weights in (state["weights"], state["best"], self.method.state_dict())
         )
-        if state.get("run", "") != self.run_id or theirs != ours:
+        if state.get("run", "") != self.run_id or not theirs == best == ours:
             raise InputError(
                 f"{path}: the checkpoint of another run, whose graph, split or settings are not these; "
                 "delete it, or give another file"
