@@ -5,7 +5,7 @@ PYTHON := python3
 endif
 BIN := .venv/bin
 
-.PHONY: demo test coverage lint format bench clean
+.PHONY: demo test coverage lint format bench fuzz clean
 
 demo: .venv/installed
 	mkdir -p demo
@@ -30,6 +30,12 @@ format: .venv/installed
 
 bench: .venv/installed
 	$(BIN)/lignn bench
+
+# For hours: LIGNN_FUZZ seconds of mutated files, and every write failed in turn. See docs/faults.md.
+LIGNN_FUZZ ?= 3600
+fuzz: .venv/installed
+	$(BIN)/python -m tests.faults.readers --seconds $(LIGNN_FUZZ) --examples 500
+	LIGNN_FAULTS=all $(BIN)/python -m pytest -n auto --dist worksteal tests/faults
 
 # The checkout is installed in editable mode: only a change of what it depends on installs anything again.
 .venv/installed: pyproject.toml constraints.txt

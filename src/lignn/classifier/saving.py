@@ -52,6 +52,8 @@ FORMAT = 2
 CONFIG, WEIGHTS, GRAPH, HISTORY = "config.json", "weights.safetensors", "graph.npz", "history.jsonl"
 SETTINGS = "settings.toml"
 _FILES = (WEIGHTS, GRAPH, HISTORY)
+_MISFITS = (ArithmeticError, AttributeError, LookupError, RecursionError, RuntimeError, TypeError, ValueError)
+"""Errors that a config raises whose parts do not fit together."""
 _OBJECTS = tuple(name for name, parameter in PARAMETERS.items() if parameter.takes_objects)
 
 
@@ -136,7 +138,9 @@ def _read(path: Path, objects: Mapping[str, Any]) -> tuple[dict[str, Any], Fitte
         parameters[name] = objects[name]
     try:
         return parameters, _restored(path, _upgraded(config), parameters)
-    except (KeyError, TypeError, ValueError, RuntimeError, SafetensorError, FileNotFoundError) as error:
+    except InputError as error:
+        raise error if str(path) in str(error) else InputError(f"{path}: {error}") from error
+    except (*_MISFITS, SafetensorError, FileNotFoundError) as error:
         raise InputError(f"{path}: the parts of the model do not fit together ({error})") from error
 
 
@@ -181,11 +185,22 @@ def _config(path: Path) -> dict[str, Any]:
         raise
     except OSError as error:
         raise InputError(f"{path / CONFIG}: cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except _MISFITS as error:
         raise InputError(f"{path / CONFIG}: is damaged ({error}); copy the model again") from error
     if not intact:
         raise InputError(f"{path / CONFIG}: was changed after the model was saved; copy the model again, or fit anew")
+    _check_config(path / CONFIG, config)
     return config
+
+
+def _check_config(path: Path, config: dict[str, Any]) -> None:
+    """Refuse a config that names other files, parameters or objects than a model has."""
+    for part, known in (("files", _FILES), ("parameters", PARAMETERS), ("objects", _OBJECTS)):
+        names = config.get(part)
+        if not isinstance(names, list if part == "objects" else dict) or not all(name in known for name in names):
+            raise InputError(f"{path}: its {part!r} are not those of a model; copy the model again, or fit anew")
+    if missing := set(_FILES).difference(config["files"]):
+        raise InputError(f"{path}: does not name {min(missing)}; copy the model again, or fit anew")
 
 
 def _restored(path: Path, config: dict[str, Any], parameters: dict[str, Any]) -> Fitted:

@@ -73,7 +73,7 @@ def read(path: Path) -> dict[str, Any]:
         values = json.loads(metadata["values"])
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (SafetensorError, KeyError, ValueError) as error:
+    except (SafetensorError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise InputError(f"{path}: not a checkpoint, or a damaged one ({error}); delete it to start over") from error
     if version != VERSION:
         raise InputError(

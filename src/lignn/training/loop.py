@@ -166,7 +166,7 @@ def _train(
 ) -> History:
     """Run all epochs, with checkpoints, and leave the method with the best weights."""
     if path is not None and path.exists():
-        run.restore(checkpoint.read(path), path, inference)
+        run.resume(path, inference)
     whole = {} if path is None else run.state()
     written = time.monotonic()
     try:
@@ -252,13 +252,22 @@ class _Run:
             "history": {"epochs": [*self.history.epochs], "best": self.history.best, "end": self.history.end},
         }
 
+    def resume(self, path: Path, inference: Problem) -> None:
+        """Continue from a checkpoint; raise if its parts do not fit together."""
+        try:
+            self.restore(checkpoint.read(path), path, inference)
+        except InputError:
+            raise
+        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+            raise InputError(f"{path}: a damaged checkpoint ({error}); delete it to start over") from error
+
     def restore(self, state: dict[str, Any], path: Path, inference: Problem) -> None:
         """Restore what `state` returned, as it was read from `path`."""
-        theirs, ours = (
+        theirs, best, ours = (
             {name: value.shape for name, value in weights.items()}
-            for weights in (state["weights"], self.method.state_dict())
+            for weights in (state["weights"], state["best"], self.method.state_dict())
         )
-        if state.get("run", "") != self.run_id or theirs != ours:
+        if state.get("run", "") != self.run_id or not theirs == best == ours:
             raise InputError(
                 f"{path}: the checkpoint of another run with another graph, split or settings; "
                 "delete it, or give another file"
@@ -269,6 +278,8 @@ class _Run:
         self.generator.set_state(state["generator"])
         history = state["history"]
         end = None if history["end"] is None else End(history["end"])
+        if history["best"] not in range(-1, len(history["epochs"])) or any("loss" not in e for e in history["epochs"]):
+            raise ValueError("its history is none")
         carry = Carry.of(state.get("carry", {}), inference)
         self.history = History(history["epochs"], history["best"], end, carry=carry)
 
