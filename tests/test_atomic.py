@@ -155,6 +155,24 @@ def test_old_folder_returns_if_the_new_one_cannot_take_its_place(tmp_path, monke
     assert content(tmp_path) == before
 
 
+def test_if_the_old_folder_cannot_return_either_its_place_is_told(tmp_path, monkeypatch):
+    fill(tmp_path / "folder", "old")
+    replace = os.replace
+
+    def refuse(source, target):
+        if Path(target) == tmp_path / "folder":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        replace(source, target)
+
+    monkeypatch.setattr("lignn.atomic._exchange", lambda *_: False)
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(
+        LignnError, match=r"folder: could not be written: Input/output error; it is now at (.*)"
+    ) as told:
+        fill(tmp_path / "folder")
+    assert content(Path(str(told.value).rpartition(" ")[2])) == {"mark": "", "a": "old"}
+
+
 def test_reasons_do_not_tell_of_the_temporary_file(tmp_path):
     reason = r"none/file: cannot be written there: No such file or directory$"
     with pytest.raises(InputError, match=reason), whole_file(tmp_path / "none" / "file") as temporary:

@@ -171,14 +171,7 @@ def replacement(path: str | PathLike[str]) -> Iterator[Path]:
         yield temporary
         sync_all(temporary)
         if not _exchange(temporary, target):
-            if target.exists():
-                os.replace(target, old)
-            try:
-                os.replace(temporary, target)
-            except OSError:
-                if old.exists():
-                    os.replace(old, target)
-                raise
+            _rename_both(temporary, target, old)
     finally:
         remove(temporary)
     remove(old)
@@ -190,6 +183,21 @@ def _exchange(one: Path, other: Path) -> bool:
     rename = getattr(ctypes.CDLL(None), "renameat2", None) if sys.platform == "linux" else None
     here, exchange = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
     return rename is not None and rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0
+
+
+def _rename_both(new: Path, target: Path, old: Path) -> None:
+    """Rename `target`, if it exists, to `old`, and `new` to `target`; if the latter fails, undo the former."""
+    if target.exists():
+        os.replace(target, old)
+    try:
+        os.replace(new, target)
+    except OSError as error:
+        if old.exists():
+            try:
+                os.replace(old, target)
+            except OSError:
+                raise LignnError(f"{target}: could not be written: {_reason(error)}; it is now at {old}") from error
+        raise
 
 
 def check_folder(path: str | PathLike[str], marker: str, ours: Collection[str]) -> None:

@@ -212,14 +212,15 @@ def main(base: Path) -> None:
 def forked(folder: Path, function: Callable[[], Any]) -> dict[str, Any]:
     """Call a function in a process of its own, in a folder; what it returned, how it ended, and what it printed."""
     told, said = folder.with_name(f"{folder.name}.told"), folder.with_name(f"{folder.name}.said")
-    told.unlink(missing_ok=True)
+    for file in (told, said):
+        file.unlink(missing_ok=True)
     if process := os.fork():
         ended = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
         value = json.loads(told.read_text()) if told.exists() else None
-        return {"code": ended, "value": value, "said": said.read_text()}
-    code = 99
+        return {"code": ended, "value": value, "said": said.read_text() if said.exists() else ""}
+    code, printed = 99, io.StringIO()
     try:
-        sys.stdout = sys.stderr = said.open("w")
+        sys.stdout = sys.stderr = printed  # a file would be limited too
         os.chdir(folder)
         value = function()
         told.write_text(json.dumps(value))
@@ -231,7 +232,7 @@ def forked(folder: Path, function: Callable[[], Any]) -> dict[str, Any]:
     except BaseException:
         traceback.print_exc()
     finally:
-        sys.stderr.flush()
+        said.write_text(printed.getvalue())
         os._exit(code)
 
 
