@@ -88,9 +88,8 @@ def certify(prediction: Prediction) -> Certificate:
     if solution is None or not bound.iterates:
         return Certificate(False, "no equilibrium", 0, 0.0, 0.0, 0.0, None, (), "unknown", "")
     radius = _spectral_radius(bound.map, solution)
-    bounds = theorem1_bounds(bound)
     unique: Verdict = "unknown"
-    if any(bound.holds for bound in bounds) or bound.proof is not None:
+    if unique_for_all_labels(bound):
         unique = "yes"
     elif solution.status in (Status.DIVERGING, Status.NON_FINITE) or bound.keeps_start:
         unique = "no"
@@ -104,7 +103,7 @@ def certify(prediction: Prediction) -> Certificate:
         solution.tol,
         solution.contraction,
         radius,
-        tuple(bounds),
+        tuple(theorem1_bounds(bound)),
         unique,
         solution.message,
     )
@@ -120,6 +119,15 @@ def _spectral_radius(fn: Map | None, solution: Solution) -> float | None:
         return None
 
 
+def unique_for_all_labels(bound: BoundMethod) -> bool:
+    """Return whether the equilibrium is proved to be unique whatever labels are known.
+
+    The method proves it, or a bound of Theorem 1 holds: clamping known rows cannot expand a map that contracts on all
+    of them. All other findings (K̂, spectral radius) belong to the labels they were measured with.
+    """
+    return bound.proof is not None or any(bound.holds for bound in theorem1_bounds(bound))
+
+
 def theorem1_bounds(bound: BoundMethod) -> list[Bound]:
     """Return Theorem 1 for maps of one hop that are linear before the activation; no bounds for others."""
     found = bound.label_weight
@@ -127,7 +135,8 @@ def theorem1_bounds(bound: BoundMethod) -> list[Bound]:
         return []
     labels = bound.problem.labels
     activation = "sigmoid" if labels.multilabel else "softmax"
-    return theorem1(found.weight, len(labels.mask), _norm(found.adjacency), activation)
+    norm = bound.problem.once(("norm", id(found.adjacency)), lambda: _norm(found.adjacency))
+    return theorem1(found.weight, len(labels.mask), norm, activation)
 
 
 def _norm(adj: Adjacency) -> float:

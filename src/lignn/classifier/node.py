@@ -17,7 +17,7 @@ from torch import Tensor
 
 from lignn.classifier import columns, explain, fitting, growth, saving, suggest
 from lignn.classifier.calibration import at_temperature
-from lignn.classifier.certificate import Certificate, certify
+from lignn.classifier.certificate import Certificate, certify, unique_for_all_labels
 from lignn.classifier.decision import Decision
 from lignn.classifier.fitting import Fitted, warn_if_unsolved
 from lignn.classifier.settings import Settings
@@ -30,7 +30,7 @@ from lignn.graph import Graph, Split
 from lignn.graph.names import node_number
 from lignn.graph.split import PARTS
 from lignn.labels import KnownLabels
-from lignn.methods import Method, Prediction, Problem
+from lignn.methods import BoundMethod, Method, Prediction, Problem
 from lignn.training import Progress, f1_micro
 
 
@@ -235,7 +235,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         known = prediction.problem.labels.mask if own else truth.labelled
         shown = known & ~(mask & ~self.split_.train if own else mask)
         if not own:
-            prediction = self._predicted(truth, self._known(truth, shown))
+            prediction = self._bound(truth, self._known(truth, shown)).solve()
         elif not torch.equal(shown, known):
             prediction = prediction.bound.with_labels(self._known(truth, shown)).solve()
         return f1_micro(prediction.labels.cpu()[mask], truth.y[mask])
@@ -251,8 +251,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
     def update_labels(self, labels: Mapping[Any, Any], epochs: int = 0) -> Update:
         """Take new, corrected or withdrawn labels into account without starting over.
 
-        A solve starts from the last equilibrium where the certificate allows it; the first update after a fit asks
-        for that certificate, later ones do not.
+        The answer depends on the labels that are known then, not on those of before: the solve starts from zero,
+        unless a bound that holds for all labels (Theorem 1) proves that the start does not matter.
 
         Args:
             labels: class number or name (a collection of them for multi-label tasks) by node number or id (a text);
@@ -270,7 +270,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
             update = Update(fitted.prediction, trained.prediction, reason)
             self._take(trained)
         else:
-            update = solve_again(fitted.prediction, known, self._wellposed())
+            update = solve_again(fitted.prediction, known)
             self._fitted = replace(fitted, prediction=update.after)
         warn_if_unsolved(update.after)
         return update
@@ -294,9 +294,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         fitted, old = self._fitted, self.graph_.num_nodes
         graph = growth.grow(self.graph_, features, edges, ids, edge_weight)
-        start = growth.state_for(fitted.prediction, graph.num_nodes) if self._wellposed().contracts else None
-        labels = growth.labels_for(fitted.prediction, graph.num_nodes)
-        prediction = self._predicted(graph, labels, start)
+        bound = self._bound(graph, growth.labels_for(fitted.prediction, graph.num_nodes))
+        proved = bound.accepts_start and unique_for_all_labels(bound)
+        prediction = bound.solve(growth.state_for(fitted.prediction, graph.num_nodes) if proved else None)
         split = growth.split_for(self.split_, graph.num_nodes)
         self._take(replace(fitted, graph=graph, split=split, prediction=prediction))
         warn_if_unsolved(prediction)
@@ -327,14 +327,13 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         if graph is None or graph is self.graph_:
             return self._fitted.prediction
         aligned = self._aligned(graph)
-        prediction = self._predicted(aligned, self._known(aligned, aligned.labelled))
+        prediction = self._bound(aligned, self._known(aligned, aligned.labelled)).solve()
         warn_if_unsolved(prediction)
         return prediction
 
-    def _predicted(self, graph: Graph, labels: KnownLabels, start: Tensor | None = None) -> Prediction:
-        """Predict on a graph from scratch."""
-        problem = Problem.with_labels(graph, labels).to(self._fitted.settings.device)
-        return self.method_.on(problem).solve(start)
+    def _bound(self, graph: Graph, labels: KnownLabels) -> BoundMethod:
+        """Bind the trained method to a graph with known labels."""
+        return self.method_.on(Problem.with_labels(graph, labels).to(self._fitted.settings.device))
 
     def _known(self, graph: Graph, mask: Tensor) -> KnownLabels:
         """Return the labels of some nodes of an aligned graph."""
@@ -365,10 +364,6 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
 
     def _calibrated(self, prediction: Prediction) -> Tensor:
         return at_temperature(prediction.probabilities, self.temperature_, prediction.problem.labels.multilabel)
-
-    def _wellposed(self) -> Certificate:
-        """The certificate of these weights on this graph; a change of labels does not ask for a new one."""
-        return self.diagnose() if self._certified is None else self._certified[1]
 
 
 def _array(values: Tensor) -> np.ndarray:
