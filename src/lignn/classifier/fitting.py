@@ -35,7 +35,7 @@ class Fitted:
         settings: the settings it was fitted with.
         classes: the classes that it tells apart.
         graph: the graph it works on.
-        split: the split it was fitted with; nodes that updates have trained on are in its training part.
+        split: the split it was fitted with; nodes that `refit` or updates have trained on are in its training part.
         history: history of training; of the first one, if there were two.
         prediction: the trained method's prediction on the graph; `prediction.bound` is the method on it.
         calibration: None if not wanted, or if there were too few held-out labels.
@@ -73,6 +73,7 @@ def fit(
     if refit:
         try:
             prediction = _refitted(settings, graph, split, assembly.method, history, known)
+            split = _with_training(split, known.mask)
         except KeyboardInterrupt:
             refit, interrupted = False, True
     if own_holdout and not refit:
