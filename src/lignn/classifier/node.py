@@ -18,7 +18,7 @@ from lignn.classifier import explain, fitting, growth, saving, scoring, suggest
 from lignn.classifier.calibration import at_temperature
 from lignn.classifier.certificate import Certificate, certify, unique_for_all_labels
 from lignn.classifier.decision import Decision
-from lignn.classifier.fitting import Fitted, warn_if_unsolved
+from lignn.classifier.fitting import Fitted, try_starts, warn_if_start_matters, warn_if_unsolved
 from lignn.classifier.settings import Settings
 from lignn.classifier.update import Update, relabelled, solve_again
 from lignn.declarations import DEFAULT_BACKBONE, DEFAULT_METHOD
@@ -169,6 +169,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         warn_if_unsolved(self._fitted.prediction)
         if self._fitted.interrupted:
             raise KeyboardInterrupt
+        warn_if_start_matters(self._fitted.prediction)
         return self
 
     def _take(self, fitted: Fitted) -> None:
@@ -242,7 +243,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         prediction = self._fitted.prediction
         if self._certified is None or self._certified[0] is not prediction:
-            self._certified = prediction, certify(prediction)
+            self._certified = prediction, certify(prediction, try_starts(prediction))
         return self._certified[1]
 
     def update_labels(self, labels: Mapping[Any, Any], epochs: int = 0) -> Update:

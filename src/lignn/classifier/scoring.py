@@ -7,21 +7,23 @@ One rule decides which labels of a graph are inputs, by the content of the graph
 * another graph with one split: all its labels except those of validation and test nodes;
 * another graph with several splits: those of the nodes in `known`, which must be given.
 
-Edges, weights, features, labels and names are content. The name of the graph, its splits and the order of named feature
-columns are not.
+Nodes with their ids, edges with their weights, features and labels are content. The name of the graph, its splits, the
+order of edges and of named feature columns, and how features are stored are not.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
 import torch
 from torch import Tensor
 
 from lignn.classifier import columns
 from lignn.classifier.fitting import Fitted
 from lignn.errors import InputError, did_you_mean
-from lignn.graph import Graph, Split, archive
+from lignn.graph import Graph, Split
 from lignn.graph.split import PARTS
 from lignn.labels import KnownLabels
 from lignn.methods import BoundMethod, Prediction, Problem
@@ -63,12 +65,39 @@ def elsewhere(fitted: Fitted, graph: Graph | None) -> Graph | None:
     if graph is None or graph is fitted.graph:
         return None
     aligned = _aligned(fitted, graph)
-    shape = (fitted.graph.num_nodes, fitted.graph.num_edges, fitted.graph.num_features)
-    if (graph.num_nodes, graph.num_edges, graph.num_features) != shape:
-        return aligned
-    own = _aligned(fitted, fitted.graph)
-    same = archive.fingerprint(aligned.replace(splits=())) == archive.fingerprint(own.replace(splits=()))
-    return None if same else aligned
+    return None if _same_content(aligned, _aligned(fitted, fitted.graph)) else aligned
+
+
+def _same_content(one: Graph, other: Graph) -> bool:
+    """Return whether two aligned graphs have the same nodes, edges, features and labels."""
+    if (one.num_nodes, one.num_edges, one.num_features) != (other.num_nodes, other.num_edges, other.num_features):
+        return False
+    parts = ("y", "node_ids")
+    return (
+        all(_equal(getattr(one, part), getattr(other, part)) for part in parts)
+        and _equal(_sorted_edges(one), _sorted_edges(other))
+        and _same_features(one.x, other.x)
+    )
+
+
+def _same_features(one: Any, other: Any) -> bool:
+    if not (sp.issparse(one) or sp.issparse(other)):
+        return _equal(one, other)
+    return (sp.csr_array(one) != sp.csr_array(other)).nnz == 0
+
+
+def _sorted_edges(graph: Graph) -> np.ndarray:
+    """Return sources, targets and weights of the edges, in an order that does not depend on how they are stored."""
+    source, target = graph.edge_index.numpy()
+    weight = np.ones(len(source)) if graph.edge_weight is None else graph.edge_weight.numpy()
+    order = np.lexsort((weight, target, source))
+    return np.stack([source[order], target[order], weight[order]])
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(np.asarray(one), np.asarray(other))
 
 
 def labels_by_now(fitted: Fitted) -> Graph:
