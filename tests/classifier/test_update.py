@@ -111,6 +111,20 @@ def test_a_number_counts_nodes_and_a_text_is_an_id():
     assert classifier._fitted.prediction.problem.labels.onehot[:2].argmax(1).tolist() == [2, 1]
 
 
+def test_an_id_in_another_unicode_form_finds_its_node():
+    """As it is typed on some systems: decomposed, or with a space around it."""
+    ids = ["café", *(f"n{i}" for i in range(1, 90))]
+    classifier = fitted("lpa", graph=small_graph().replace(node_ids=ids))
+    decomposed = "cafe\u0301"
+    classifier.update_labels({decomposed: 2, " n1 ": 1})
+    assert classifier._fitted.prediction.problem.labels.onehot[:2].argmax(1).tolist() == [2, 1]
+    assert classifier.explain(decomposed).node == 0
+    features = small_graph().x[:1].numpy()
+    assert classifier.add_nodes(features, [[decomposed], ["new"]], ["new"]).evidence.all()
+    with pytest.raises(InputError, match="edge to node 'who', which is neither in the graph nor new"):
+        classifier.add_nodes(features, [["who"], ["newer"]], ["newer"])
+
+
 def test_a_withdrawn_label_leaves_no_trace():
     classifier = fitted("lpa", tol=1e-12, max_steps=3000)
     before = classifier.predict_proba()

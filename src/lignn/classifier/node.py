@@ -303,8 +303,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
     def explain(self, node: Any, k: int = 10) -> explain.Explanation:
         """The `k` known labels that count most for the prediction at a node (its number or id)."""
         check_is_fitted(self)
-        number = node_number(self.graph_, node)
-        return explain.explain(self._fitted.prediction, self.graph_, self._fitted.classes, number, k)
+        fitted, number = self._fitted, node_number(self.graph_, node)
+        return explain.explain(fitted.prediction, self.graph_, fitted.classes, number, k, self.temperature_)
 
     def suggest(self, k: int = 10) -> np.ndarray:
         """Numbers of the `k` unlabelled nodes to label next, the most valuable first."""
