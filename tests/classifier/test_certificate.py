@@ -6,9 +6,16 @@ import pytest
 import torch
 
 from lignn import Graph
-from lignn.classifier.certificate import certify
+from lignn.classifier import fitting
+from lignn.classifier.certificate import Starts, certify
+from lignn.classifier.fitting import try_starts, warn_if_start_matters
 from lignn.equilibrium.solvers import Picard
+from lignn.errors import ConvergenceWarning
+from lignn.methods.steps import BoundLabelInputted
 from tests.classifier.small import fitted, small_graph
+from tests.problems import half_split, random_graph
+
+ONE_HOP = {"backbone_options": {"num_layers": 1}, "hidden": None}
 
 
 def dense_radius(prediction):
@@ -77,11 +84,11 @@ def with_map(prediction, factor, contraction):
 
 def test_a_map_that_expands_is_called_so():
     prediction = fitted(max_epochs=3)._fitted.prediction
-    expands = certify(with_map(prediction, 1.5, 0.5))
+    expands = certify(with_map(prediction, 1.5, 0.5), None)
     assert expands.spectral_radius == pytest.approx(1.5)
     assert (expands.unique, expands.contracts) == ("no", False)
     assert "may not be unique: label updates are solved from zero" in str(expands)
-    stretched = certify(with_map(prediction, 0.5, 1.2))
+    stretched = certify(with_map(prediction, 0.5, 1.2), None)
     assert (stretched.unique, stretched.contracts, stretched.error) == ("unknown", False, float("inf"))
     assert "unknown: label updates are solved from zero" in str(stretched)
 
@@ -92,3 +99,62 @@ def test_no_equilibrium_no_certificate(method):
     assert not found.solved
     assert not found.contracts
     assert "no equilibrium to certify" in str(found)
+
+
+def with_step(prediction, step):
+    bound = replace(prediction.bound)
+    vars(bound)["step"] = step
+    return replace(prediction, bound=bound)
+
+
+def test_another_start_that_gives_another_answer_is_told():
+    """`softmax(20 z)` keeps the class it starts with, and moves little near it: K̂ of ten steps says nothing."""
+    prediction = with_step(fitted(max_epochs=3)._fitted.prediction, lambda state: (20 * state).softmax(1))
+    starts = try_starts(prediction)
+    assert starts.opposite > 0.6
+    assert starts.random > 0.3
+    found = certify(prediction, starts)
+    assert (found.unique, found.contracts) == ("no", False)
+    assert f"{starts.opposite:.2%} from other classes than the predicted ones" in str(found)
+    with pytest.warns(ConvergenceWarning, match=r"^\d\d\.\d\d% of the predictions would be others") as told:
+        warn_if_start_matters(prediction)
+    assert len(told) == 1
+    assert "\n" not in str(told[0].message)
+
+
+def test_plain_iteration_is_measured_over_a_hundred_steps():
+    """A map whose K̂ passes 1 after the twentieth step only."""
+    prediction, count = fitted(max_epochs=3)._fitted.prediction, 0
+
+    def step(state):
+        nonlocal count
+        count += 1
+        return state * (0.9 if count < 20 else 1.2) + 0.01 * count
+
+    assert try_starts(with_step(prediction, step)).contraction > 1
+    assert prediction.solution.contraction < 1
+
+
+def test_a_fit_says_in_one_line_that_the_start_matters(monkeypatch):
+    monkeypatch.setattr(fitting, "try_starts", lambda prediction: Starts(1.25, 0.02, 0.034))
+    with pytest.warns(ConvergenceWarning, match=r"3\.40% of the predictions would be others.*K̂ 1\.25"):
+        fitted(max_epochs=2)
+    monkeypatch.setattr(fitting, "try_starts", lambda prediction: Starts(1.25, 0.0, 0.0))
+    fitted(max_epochs=2)
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [("lpa", {}), ("reslpa", {}), ("ignn", {}), ("label_reuse", {}), ("backbone", {}), ("lignn", ONE_HOP)],
+)
+def test_other_starts_are_tried_only_where_they_can_tell_something(method, options, monkeypatch):
+    prediction = fitted(method, max_epochs=2, **options)._fitted.prediction
+    monkeypatch.setattr(BoundLabelInputted, "solve", None)
+    assert try_starts(prediction) is None
+
+
+def test_other_starts_of_several_classes_a_node():
+    graph, split = random_graph(n=30, multilabel=True), half_split(30)
+    starts = fitted(graph=graph, split=split, max_epochs=3).diagnose().starts
+    assert (starts.random, starts.opposite) == (0, 0)
+    assert 0 < starts.contraction < 1

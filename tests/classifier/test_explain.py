@@ -91,8 +91,22 @@ def test_explanation_names_the_largest_gains():
         assert c.id == f"node{c.node}"
         assert c.label == "abc"[small_graph().y[c.node]]
         assert c.share == shares[c.node].item()
-    assert str(found).startswith(f"node node4: {found.label!r} at ")
+    assert str(found).startswith(
+        f"node node4: {found.label!r} at confidence {found.confidence:.3f} (calibrated), state "
+    )
     assert str(found).count("\n") == 5
+
+
+@pytest.mark.parametrize("method", ["lpa", "lignn"])
+def test_the_confidence_is_that_of_the_predictions(method):
+    """Beside the state, which is not calibrated; both say what they are."""
+    classifier = fitted(method)
+    assert classifier.temperature_ != 1
+    for node in (4, 17):
+        found = classifier.explain(node)
+        assert found.confidence == pytest.approx(classifier.decision().confidence[node], rel=1e-12)
+        assert found.state != found.confidence
+        assert f"confidence {found.confidence:.3f} (calibrated), state {found.state:.3f} (not calibrated)" in str(found)
 
 
 def test_bad_input_is_one_sentence():

@@ -9,6 +9,7 @@ from lignn import Graph, Split
 from lignn.declarations import METHODS
 from lignn.errors import InputError
 from lignn.methods import NAMES
+from lignn.methods.steps import BoundLabelInputted
 from tests.classifier.small import fitted, small_graph
 
 OLD = 80
@@ -51,6 +52,25 @@ def test_every_method_predicts_as_on_the_whole_graph(method):
     np.testing.assert_allclose(classifier.predict_proba(), expected, atol=1e-8)
     np.testing.assert_allclose(found.probabilities, expected[OLD:], atol=1e-8)
     assert classifier.split_.test[OLD:].all()
+
+
+def test_a_start_is_used_only_where_a_bound_proves_that_it_does_not_matter(monkeypatch):
+    """The certificate of before does not speak for the larger graph."""
+    started = []
+    solve = BoundLabelInputted.solve
+
+    def recorded(bound, start=None, solver=None):
+        started.append(start is not None)
+        return solve(bound, start, solver)
+
+    monkeypatch.setattr(BoundLabelInputted, "solve", recorded)
+    graph, features, edges, ids = divided()
+    one_hop = {"backbone_options": {"num_layers": 1}, "hidden": None}
+    for options, warm in (({}, False), (one_hop, True)):
+        classifier = fitted(graph=graph, split=split(), max_epochs=3, **options)
+        assert classifier.diagnose().contracts
+        classifier.add_nodes(features, edges, ids)
+        assert started[-1] == warm
 
 
 def test_edges_by_id_are_the_same():

@@ -34,6 +34,13 @@ def test_a_method_without_training_tells_of_no_epochs(place: Path) -> None:
     assert json.loads(run("fit", "mine", "-o", "new", "--method", "lpa", "--json"))["best_epoch"] is None
 
 
+def test_a_refit_tells_the_scores_of_before(place: Path) -> None:
+    """No node is left that it has not trained on."""
+    told = run("fit", "mine", "-o", "new", *TINY, "--refit")
+    assert told.count("(before the refit)") == 2
+    assert "before the refit" not in run("fit", "mine", "-o", "other", "--method", "lpa", "--refit")
+
+
 def test_settings_can_be_used_again(place: Path) -> None:
     run("fit", "mine", "-o", "one", *TINY, "--preset", "paper", "--seed", 3)
     run("fit", "mine", "-o", "two", "--config", "one")

@@ -131,3 +131,27 @@ def test_a_directed_graph_for_an_undirected_model_is_told(place: Path) -> None:
     result = outcome("predict", "both", "--graph", "mine", "-o", "out.csv")
     assert result.code == 0
     assert result.err.startswith("warning: mine is directed, the model was trained on an undirected graph")
+
+
+def test_labels_that_another_graph_holds_back_are_no_inputs(place: Path) -> None:
+    graph = lignn.Graph.read("mine")
+    splits = [lignn.Split.from_indices(12, train, [], test) for train, test in (([0, 1], [2, 3]), ([2, 3], [0, 1]))]
+    other = graph.replace(x=graph.x + 1)
+    other.replace(splits=splits[:1]).write("one.npz")
+    other.replace(splits=splits).write("two.npz")
+    given = {row["id"]: row["given"] for row in rows(run("predict", "model", "--graph", "one.npz"))}
+    assert [name for name, label in given.items() if not label] == ["c", "d", "g", "h"]
+    result = outcome("predict", "model", "--graph", "two.npz")
+    assert result.code == 2
+    assert "has 2 splits" in result.err
+    assert "--split" in result.err
+    assert run("predict", "model", "--graph", "two.npz", "--split", 0) == run("predict", "model", "--graph", "one.npz")
+    given = {row["id"]: row["given"] for row in rows(run("predict", "model", "--graph", "two.npz", "--split", 1))}
+    assert [name for name, label in given.items() if not label] == ["a", "b", "g", "h"]
+    for arguments, message in (
+        (("--graph", "two.npz", "--split", 2), "--split 2: two has 2 splits, counted from 0"),
+        (("--split", 0), "--split: the model's own graph keeps"),
+    ):
+        result = outcome("predict", "model", *arguments)
+        assert result.code == 2
+        assert message in result.err

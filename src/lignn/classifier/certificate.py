@@ -17,6 +17,26 @@ Verdict = Literal["yes", "no", "unknown"]
 
 
 @dataclass(frozen=True)
+class Starts:
+    """What plain iteration and solves from elsewhere say of an equilibrium.
+
+    Attributes:
+        contraction: `K̂` over at least 100 steps of the plain map from zero, or fewer if it comes to rest before.
+        random: share of the predictions that differ if the solve starts from a random class at every node.
+        opposite: the same for a start from a class other than the predicted one at every node.
+    """
+
+    contraction: float
+    random: float
+    opposite: float
+
+    @property
+    def differing(self) -> float:
+        """The larger share of predictions that differ."""
+        return max(self.random, self.opposite)
+
+
+@dataclass(frozen=True)
 class Certificate:
     """How the last solve ended, and how well-posed the equilibrium is.
 
@@ -26,14 +46,17 @@ class Certificate:
         steps: number of steps of the solve.
         residual: last change of the solve, in the solver's norm.
         tol: tolerance of the solve.
-        contraction: `K̂`, the largest ratio of two successive changes.
+        contraction: `K̂`, the largest ratio of two successive changes, in the solve and in plain iteration.
         spectral_radius: spectral radius of the map's Jacobian at the equilibrium; None if it was not found, or for
             methods whose state is not labels.
         bounds: Theorem 1 in its three readings, if it applies (one-hop backbones).
         unique: "yes" if that is proved (a bound holds, a linear map has a spectral radius below 1, or the method
             contracts by construction), "no" if plain iteration does not converge to it (spectral radius of at least 1)
-            or label propagation keeps its start (at nodes that no known label reaches), otherwise "unknown".
+            or another start gives other predictions, or label propagation keeps its start (at nodes that no known label
+            reaches), otherwise "unknown".
         message: message of the solve, with what to try.
+        starts: what other starts give; None if they were not tried, since the equilibrium is proved to be unique or
+            the map is linear.
     """
 
     solved: bool
@@ -46,6 +69,7 @@ class Certificate:
     bounds: tuple[Bound, ...]
     unique: Verdict
     message: str
+    starts: Starts | None = None
 
     @property
     def contracts(self) -> bool:
@@ -65,6 +89,7 @@ class Certificate:
         lines = [
             f"The last solve: {self.message}.",
             f"Spectral radius of the Jacobian at the equilibrium: {radius}.",
+            *([] if self.starts is None else [_starts_in_words(self.starts)]),
             *(_in_words(bound) for bound in self.bounds),
             {
                 "yes": "The equilibrium is unique: every solve finds it, wherever it starts.",
@@ -82,17 +107,32 @@ def _in_words(bound: Bound) -> str:
     return f"Theorem 1 ({bound.name}): {bound.value:.3g} < {bound.limit:.3g} {holds}."
 
 
-def certify(prediction: Prediction) -> Certificate:
-    """Return the certificate of a prediction."""
+def _start_matters(starts: Starts | None) -> bool:
+    return starts is not None and starts.differing > 0
+
+
+def _starts_in_words(starts: Starts) -> str:
+    shares = (
+        f"{starts.random:.2%} from random classes, {starts.opposite:.2%} from other classes than the predicted ones"
+    )
+    return f"Plain iteration: K̂ {starts.contraction:.3g}. Predictions that differ from another start: {shares}."
+
+
+def certify(prediction: Prediction, starts: Starts | None) -> Certificate:
+    """Return the certificate of a prediction.
+
+    Args:
+        prediction: to be certified.
+        starts: what other starts give, see `fitting.try_starts`.
+    """
     bound, solution = prediction.bound, prediction.solution
     if solution is None or not bound.iterates:
         return Certificate(False, "no equilibrium", 0, 0.0, 0.0, 0.0, None, (), "unknown", "")
     radius = _spectral_radius(bound.map, solution)
-    bounds = theorem1_bounds(bound)
     unique: Verdict = "unknown"
-    if any(bound.holds for bound in bounds) or bound.proof is not None:
+    if unique_for_all_labels(bound):
         unique = "yes"
-    elif solution.status in (Status.DIVERGING, Status.NON_FINITE) or bound.keeps_start:
+    elif solution.status in (Status.DIVERGING, Status.NON_FINITE) or bound.keeps_start or _start_matters(starts):
         unique = "no"
     elif radius is not None and (radius >= 1 or bound.linear):
         unique = "yes" if radius < 1 else "no"
@@ -102,11 +142,12 @@ def certify(prediction: Prediction) -> Certificate:
         solution.steps,
         solution.residual,
         solution.tol,
-        solution.contraction,
+        max(solution.contraction, 0.0 if starts is None else starts.contraction),
         radius,
-        tuple(bounds),
+        tuple(theorem1_bounds(bound)),
         unique,
         solution.message,
+        starts,
     )
 
 
@@ -120,6 +161,15 @@ def _spectral_radius(fn: Map | None, solution: Solution) -> float | None:
         return None
 
 
+def unique_for_all_labels(bound: BoundMethod) -> bool:
+    """Return whether the equilibrium is proved to be unique whatever labels are known.
+
+    The method proves it, or a bound of Theorem 1 holds: clamping known rows cannot expand a map that contracts on all
+    of them. All other findings (K̂, spectral radius) belong to the labels they were measured with.
+    """
+    return bound.proof is not None or any(bound.holds for bound in theorem1_bounds(bound))
+
+
 def theorem1_bounds(bound: BoundMethod) -> list[Bound]:
     """Return Theorem 1 for maps of one hop that are linear before the activation; no bounds for others."""
     found = bound.label_weight
@@ -127,7 +177,8 @@ def theorem1_bounds(bound: BoundMethod) -> list[Bound]:
         return []
     labels = bound.problem.labels
     activation = "sigmoid" if labels.multilabel else "softmax"
-    return theorem1(found.weight, len(labels.mask), _norm(found.adjacency), activation)
+    norm = bound.problem.once(("norm", id(found.adjacency)), lambda: _norm(found.adjacency))
+    return theorem1(found.weight, len(labels.mask), norm, activation)
 
 
 def _norm(adj: Adjacency) -> float:

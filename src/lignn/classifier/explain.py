@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from lignn.classifier.calibration import at_temperature
 from lignn.equilibrium import Implicit, differentiable
 from lignn.equilibrium.solvers import Anderson
 from lignn.errors import InputError
@@ -45,7 +46,8 @@ class Explanation:
         node: explained.
         id: the node's name.
         label: the predicted class.
-        state: its value `Ŷ_ik` at the equilibrium: a probability, not calibrated, or a propagated score.
+        confidence: its calibrated probability, as in `Decision`.
+        state: its value `Ŷ_ik` at the equilibrium: a probability before calibration, or a propagated score.
         from_labels: the shares of all known labels together; the rest comes from features, and from what is not linear.
         contributions: of the labels with the largest gains, by absolute value.
     """
@@ -53,12 +55,16 @@ class Explanation:
     node: int
     id: str
     label: str
+    confidence: float
     state: float
     from_labels: float
     contributions: tuple[Contribution, ...]
 
     def __str__(self) -> str:
-        lines = [f"node {self.id}: {self.label!r} at {self.state:.3f}, {self.from_labels:+.3f} of it from known labels"]
+        calibrated = f"node {self.id}: {self.label!r} at confidence {self.confidence:.3f} (calibrated)"
+        lines = [
+            f"{calibrated}, state {self.state:.3f} (not calibrated), {self.from_labels:+.3f} of it from known labels"
+        ]
         found = (f"  {c.gain:+.4f} by {c.label!r} at {c.id}, its share {c.share:+.4f}" for c in self.contributions)
         return "\n".join([*lines, *found])
 
@@ -100,7 +106,9 @@ def gains_and_shares(prediction: Prediction, node: int, number: int) -> tuple[Te
     return (rows * (labels.onehot - prediction.solution.value)).sum(1), (rows * labels.onehot).sum(1)
 
 
-def explain(prediction: Prediction, graph: Graph, classes: Classes, node: int, k: int) -> Explanation:
+def explain(
+    prediction: Prediction, graph: Graph, classes: Classes, node: int, k: int, temperature: float = 1.0
+) -> Explanation:
     """Return the `k` known labels that contribute most to the prediction at `node`."""
     if k < 1:
         raise InputError(f"k: at least one contribution is needed, got {k}")
@@ -121,4 +129,6 @@ def explain(prediction: Prediction, graph: Graph, classes: Classes, node: int, k
     assert prediction.solution is not None
     state = float(prediction.solution.value[node, number])
     found = tuple(contribution(j) for j in largest.tolist())
-    return Explanation(node, name(node), classes.names[number], state, float(shares.sum()), found)
+    calibrated = at_temperature(prediction.probabilities[[node]], temperature, prediction.problem.labels.multilabel)
+    confidence = float(calibrated[0, number])
+    return Explanation(node, name(node), classes.names[number], confidence, state, float(shares.sum()), found)

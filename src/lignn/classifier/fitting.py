@@ -11,20 +11,31 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Generator, Tensor
+from torch.nn.functional import one_hot
 
 from lignn import training
 from lignn.classifier import run_id
 from lignn.classifier.calibration import Calibration, calibrate
+from lignn.classifier.certificate import Starts, unique_for_all_labels
 from lignn.classifier.settings import Settings
+from lignn.equilibrium import Status, solve
+from lignn.equilibrium.solvers import Picard
 from lignn.errors import ConvergenceWarning, InputError, SplitError
 from lignn.graph import Graph, Split, headers
 from lignn.labels import Classes, KnownLabels
 from lignn.methods import Carry, Method, Prediction
 from lignn.methods.method import Evaluation
+from lignn.methods.steps import BoundLabelInputted
 from lignn.training import Assembly, End, History, Progress, assemble, score_on
 
 SHARE = 0.2
 """Share of each class's labels that is held back."""
+
+_PLAIN_STEPS = 100
+"""Steps of the plain map that K̂ is measured over; ten steps say little of the later ones."""
+
+_MOVED = 0.01
+"""Change of a probability below which two solves agree."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +46,7 @@ class Fitted:
         settings: the settings it was fitted with.
         classes: the classes that it tells apart.
         graph: the graph it works on.
-        split: the split it was fitted with; nodes that updates have trained on are in its training part.
+        split: the split it was fitted with; nodes that `refit` or updates have trained on are in its training part.
         history: history of training; of the first one, if there were two.
         prediction: the trained method's prediction on the graph; `prediction.bound` is the method on it.
         calibration: None if not wanted, or if there were too few held-out labels.
@@ -73,6 +84,7 @@ def fit(
     if refit:
         try:
             prediction = _refitted(settings, graph, split, assembly.method, history, known)
+            split = _with_training(split, known.mask)
         except KeyboardInterrupt:
             refit, interrupted = False, True
     if own_holdout and not refit:
@@ -267,3 +279,49 @@ def warn_if_unsolved(prediction: Prediction) -> None:
     """Warn if the solve did not reach its tolerance; to be called by functions that the user calls."""
     if prediction.solution is not None and not prediction.solution.ok:
         warnings.warn(prediction.solution.message, ConvergenceWarning, stacklevel=3)
+
+
+def try_starts(prediction: Prediction) -> Starts | None:
+    """Iterate the plain map, and solve from two other starts; compare with the prediction.
+
+    Nothing is tried, and None returned, if the equilibrium is proved to be unique, the map is linear (its spectral
+    radius decides) or the method does not iterate.
+    """
+    bound, solution = prediction.bound, prediction.solution
+    if solution is None or not isinstance(bound, BoundLabelInputted) or not bound.accepts_start or bound.linear:
+        return None
+    if solution.status is Status.NON_FINITE or (bound.label_weight is not None and unique_for_all_labels(bound)):
+        return None
+    labels, generator = bound.problem.labels, torch.Generator().manual_seed(0)
+    n, c = labels.onehot.shape
+    if labels.multilabel:
+        states = [torch.randint(2, (n, c), generator=generator), 1 - prediction.labels.cpu()]
+    else:
+        shifted = prediction.labels.cpu() + torch.randint(1, c, (n,), generator=generator)
+        states = [one_hot(classes, c) for classes in (torch.randint(c, (n,), generator=generator), shifted % c)]
+    inference = bound.method.inference
+    solver = replace(inference, max_steps=max(inference.max_steps, _PLAIN_STEPS))
+    plain = Picard(tol=torch.finfo(labels.onehot.dtype).tiny, max_steps=_PLAIN_STEPS)
+    contraction = solve(bound.map, torch.zeros_like(labels.onehot), plain, throw=False).contraction
+    found = prediction if solution.ok else bound.solve(solver=solver)  # what more steps change is told elsewhere
+    random, opposite = (_differing(found, bound.solve(state.to(labels.onehot), solver)) for state in states)
+    return Starts(contraction, random, opposite)
+
+
+def _differing(one: Prediction, other: Prediction) -> float:
+    """Return the share of nodes whose label differs; a tie that falls otherwise by rounding does not count."""
+    n = len(one.labels)
+    moved = (one.probabilities - other.probabilities).abs().amax(1) > _MOVED
+    return (moved & (one.labels != other.labels).reshape(n, -1).any(1)).sum().item() / n
+
+
+def warn_if_start_matters(prediction: Prediction) -> None:
+    """Warn if another start gives other predictions; to be called by functions that the user calls."""
+    starts = try_starts(prediction)
+    most = 0.0 if starts is None else max(starts.random, starts.opposite)
+    if starts is not None and most > 0:
+        message = (
+            f"{most:.2%} of the predictions would be others if the solve had another start "
+            f"(K̂ {starts.contraction:.3g}): there are several equilibria; a larger mask_rate or feature_mask may help"
+        )
+        warnings.warn(message, ConvergenceWarning, stacklevel=3)

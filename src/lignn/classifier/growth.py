@@ -15,6 +15,7 @@ from torch import Tensor
 from lignn.classifier.columns import align_table
 from lignn.errors import InputError
 from lignn.graph import Graph, Split
+from lignn.graph.names import lookup
 from lignn.labels import KnownLabels
 from lignn.methods import Prediction
 
@@ -93,10 +94,12 @@ def _edge_index(edges: Any, node_ids: np.ndarray | None) -> Any:
     if node_ids is None:
         raise InputError("the nodes of this graph have numbers, no ids: give edges as numbers")
     number = {str(name): i for i, name in enumerate(node_ids)}
-    try:
-        return np.array([[number[str(end)] for end in ends] for ends in texts], dtype=np.int64)
-    except KeyError as error:
-        raise InputError(f"edge to node {error}, which is neither in the graph nor new") from error
+    found = [[lookup(number, str(end)) for end in ends] for ends in texts]
+    for ends, numbers in zip(texts, found, strict=True):
+        if None in numbers:
+            unknown = str(ends[numbers.index(None)])
+            raise InputError(f"edge to node {unknown!r}, which is neither in the graph nor new")
+    return np.array(found, dtype=np.int64)
 
 
 def _stacked(x: Any, features: Any) -> Any:
@@ -122,6 +125,5 @@ def _table(features: Any) -> np.ndarray:
         raise InputError(f"the features of the new nodes are not rows of numbers: {error}") from error
     if table.ndim != 2:
         raise InputError(f"features: one row a new node is needed, got an array of {table.ndim} dimension(s)")
-    return (
-        table if table.flags.writeable else table.copy()
-    )  # torch cannot share a read-only array, such as that of a data frame
+    # torch cannot share a read-only array, such as that of a data frame
+    return table if table.flags.writeable else table.copy()

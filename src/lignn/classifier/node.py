@@ -10,28 +10,25 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import torch
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from lignn.classifier import columns, explain, fitting, growth, saving, suggest
+from lignn.classifier import explain, fitting, growth, saving, scoring, suggest
 from lignn.classifier.calibration import at_temperature
-from lignn.classifier.certificate import Certificate, certify
+from lignn.classifier.certificate import Certificate, certify, unique_for_all_labels
 from lignn.classifier.decision import Decision
-from lignn.classifier.fitting import Fitted, warn_if_unsolved
+from lignn.classifier.fitting import Fitted, try_starts, warn_if_start_matters, warn_if_unsolved
 from lignn.classifier.settings import Settings
 from lignn.classifier.update import Update, relabelled, solve_again
 from lignn.declarations import DEFAULT_BACKBONE, DEFAULT_METHOD
 from lignn.equilibrium import Gradient
 from lignn.equilibrium.solvers import Solver
-from lignn.errors import ConfigError, InputError, did_you_mean
+from lignn.errors import ConfigError, did_you_mean
 from lignn.graph import Graph, Split
 from lignn.graph.names import node_number
-from lignn.graph.split import PARTS
-from lignn.labels import KnownLabels
-from lignn.methods import Method, Prediction, Problem
-from lignn.training import Progress, f1_micro
+from lignn.methods import Method, Prediction
+from lignn.training import Progress
 
 
 class NodeClassifier(ClassifierMixin, BaseEstimator):
@@ -70,7 +67,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
 
     Attributes:
         graph_: the graph it was fitted on, and nodes added since.
-        split_: the split it was fitted with; nodes that updates have trained on are in its training part.
+        split_: the split it was fitted with; nodes that `refit` or updates have trained on are in its training part.
         classes_: class numbers.
         class_names_: their names.
         method_: the trained method.
@@ -172,6 +169,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         warn_if_unsolved(self._fitted.prediction)
         if self._fitted.interrupted:
             raise KeyboardInterrupt
+        warn_if_start_matters(self._fitted.prediction)
         return self
 
     def _take(self, fitted: Fitted) -> None:
@@ -188,71 +186,71 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_fitted")
 
-    def predict(self, graph: Graph | None = None) -> np.ndarray:
-        """Class numbers (n), or 0/1 rows (n×c) for multi-label tasks.
+    def predict(self, graph: Graph | None = None, *, known: Tensor | np.ndarray | None = None) -> np.ndarray:
+        """Return class numbers (n), or 0/1 rows (n×c) for multi-label tasks.
 
         Args:
-            graph: None: the one it was fitted on, with the labels known by now. Another one: all its labels are known.
+            graph: None, or a graph with the same content: the fitted one, with the labels known by now. Of another
+                graph all labels are inputs, except those that its only split holds back for validation or test.
+            known: mask of the nodes whose labels are inputs instead; needed for another graph with several splits.
         """
-        return _array(self._on(graph).labels)
+        return _array(self._on(graph, known).labels)
 
-    def predict_proba(self, graph: Graph | None = None) -> np.ndarray:
-        """Return calibrated probabilities, n×c."""
-        return _array(self._calibrated(self._on(graph)))
+    def predict_proba(self, graph: Graph | None = None, *, known: Tensor | np.ndarray | None = None) -> np.ndarray:
+        """Return calibrated probabilities, n×c; the arguments are those of `predict`."""
+        return _array(self._calibrated(self._on(graph, known)))
 
-    def decision(self, graph: Graph | None = None) -> Decision:
-        """Return labels, names, confidence, evidence and the given label of every node."""
-        prediction = self._on(graph)
-        known = prediction.problem.labels
-        given = known.onehot if known.multilabel else known.onehot.argmax(1)
+    def decision(self, graph: Graph | None = None, *, known: Tensor | np.ndarray | None = None) -> Decision:
+        """Return labels, names, confidence and evidence of every node, and which labels were inputs.
+
+        The arguments are those of `predict`.
+        """
+        prediction = self._on(graph, known)
+        labels = prediction.problem.labels
+        given = labels.onehot if labels.multilabel else labels.onehot.argmax(1)
         return Decision.of(
             _array(self._calibrated(prediction)),
             _array(prediction.labels),
             _array(prediction.evidence),
-            _array(known.mask),
+            _array(labels.mask),
             _array(given),
             prediction.problem.edges.node_ids,
             self.class_names_,
         )
 
-    def score(self, nodes: str | Tensor | np.ndarray = "test", graph: Graph | None = None) -> float:
-        """F1-micro (for one label a node, accuracy) on the labelled ones of some nodes.
+    def score(
+        self,
+        nodes: str | Tensor | np.ndarray = "test",
+        graph: Graph | None = None,
+        *,
+        known: Tensor | np.ndarray | None = None,
+    ) -> float:
+        """Return F1-micro (for one label a node, accuracy) on the labelled ones of some nodes.
 
         A scored node's own label is hidden from the input, except for training nodes, whose labels the weights know.
 
         Args:
-            nodes: a mask, or a part of the split it was fitted with: "train", "val", "test".
-            graph: None: the one it was fitted on.
+            nodes: a mask, or a part of the split: "train", "val", "test". The split is that of the fit, or the only one
+                of another graph. After `refit=True` the validation nodes are training nodes.
+            graph: as for `predict`.
+            known: as for `predict`.
         """
         check_is_fitted(self)
-        other = None if graph is self.graph_ else graph
-        own = other is None
-        truth = self._truth() if other is None else self._aligned(other)
-        mask = self._mask(nodes, truth) & truth.labelled
-        if truth.y is None or not mask.any():
-            raise InputError(f"{truth.name}: none of the nodes to score has a label")
-        prediction = self._fitted.prediction
-        known = prediction.problem.labels.mask if own else truth.labelled
-        shown = known & ~(mask & ~self.split_.train if own else mask)
-        if not own:
-            prediction = self._predicted(truth, self._known(truth, shown))
-        elif not torch.equal(shown, known):
-            prediction = prediction.bound.with_labels(self._known(truth, shown)).solve()
-        return f1_micro(prediction.labels.cpu()[mask], truth.y[mask])
+        return scoring.score(self._fitted, nodes, graph, known)
 
     def diagnose(self) -> Certificate:
         """The convergence certificate of the last solve; `str` of it is in words."""
         check_is_fitted(self)
         prediction = self._fitted.prediction
         if self._certified is None or self._certified[0] is not prediction:
-            self._certified = prediction, certify(prediction)
+            self._certified = prediction, certify(prediction, try_starts(prediction))
         return self._certified[1]
 
     def update_labels(self, labels: Mapping[Any, Any], epochs: int = 0) -> Update:
         """Take new, corrected or withdrawn labels into account without starting over.
 
-        A solve starts from the last equilibrium where the certificate allows it; the first update after a fit asks
-        for that certificate, later ones do not.
+        The answer depends on the labels that are known then, not on those of before: the solve starts from zero,
+        unless a bound that holds for all labels (Theorem 1) proves that the start does not matter.
 
         Args:
             labels: class number or name (a collection of them for multi-label tasks) by node number or id (a text);
@@ -265,12 +263,12 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         fitted = self._fitted
         known = relabelled(fitted.prediction.problem.labels, self.graph_, fitted.classes, labels)
         if epochs:
-            trained = fitting.go_on(fitted, known, self._truth(), epochs)
+            trained = fitting.go_on(fitted, known, scoring.labels_by_now(fitted), epochs)
             reason = f"the weights are new: trained for {epochs} more epochs"
             update = Update(fitted.prediction, trained.prediction, reason)
             self._take(trained)
         else:
-            update = solve_again(fitted.prediction, known, self._wellposed())
+            update = solve_again(fitted.prediction, known)
             self._fitted = replace(fitted, prediction=update.after)
         warn_if_unsolved(update.after)
         return update
@@ -294,9 +292,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         fitted, old = self._fitted, self.graph_.num_nodes
         graph = growth.grow(self.graph_, features, edges, ids, edge_weight)
-        start = growth.state_for(fitted.prediction, graph.num_nodes) if self._wellposed().contracts else None
-        labels = growth.labels_for(fitted.prediction, graph.num_nodes)
-        prediction = self._predicted(graph, labels, start)
+        bound = scoring.bind(fitted, graph, growth.labels_for(fitted.prediction, graph.num_nodes))
+        proved = bound.accepts_start and unique_for_all_labels(bound)
+        prediction = bound.solve(growth.state_for(fitted.prediction, graph.num_nodes) if proved else None)
         split = growth.split_for(self.split_, graph.num_nodes)
         self._take(replace(fitted, graph=graph, split=split, prediction=prediction))
         warn_if_unsolved(prediction)
@@ -305,8 +303,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
     def explain(self, node: Any, k: int = 10) -> explain.Explanation:
         """The `k` known labels that count most for the prediction at a node (its number or id)."""
         check_is_fitted(self)
-        number = node_number(self.graph_, node)
-        return explain.explain(self._fitted.prediction, self.graph_, self._fitted.classes, number, k)
+        fitted, number = self._fitted, node_number(self.graph_, node)
+        return explain.explain(fitted.prediction, self.graph_, fitted.classes, number, k, self.temperature_)
 
     def suggest(self, k: int = 10) -> np.ndarray:
         """Numbers of the `k` unlabelled nodes to label next, the most valuable first."""
@@ -321,54 +319,16 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         saving.write(folder, self._fitted)
 
-    def _on(self, graph: Graph | None) -> Prediction:
-        """Return the prediction on the fitted graph, or on another one with all its labels known."""
+    def _on(self, graph: Graph | None, known: Tensor | np.ndarray | None) -> Prediction:
+        """Return the prediction on the fitted graph or another one; the labels it is given follow one rule."""
         check_is_fitted(self)
-        if graph is None or graph is self.graph_:
-            return self._fitted.prediction
-        aligned = self._aligned(graph)
-        prediction = self._predicted(aligned, self._known(aligned, aligned.labelled))
-        warn_if_unsolved(prediction)
+        prediction = scoring.predict_on(self._fitted, graph, known)
+        if prediction is not self._fitted.prediction:
+            warn_if_unsolved(prediction)
         return prediction
-
-    def _predicted(self, graph: Graph, labels: KnownLabels, start: Tensor | None = None) -> Prediction:
-        """Predict on a graph from scratch."""
-        problem = Problem.with_labels(graph, labels).to(self._fitted.settings.device)
-        return self.method_.on(problem).solve(start)
-
-    def _known(self, graph: Graph, mask: Tensor) -> KnownLabels:
-        """Return the labels of some nodes of an aligned graph."""
-        settings = self._fitted.settings
-        return self._fitted.classes.known(graph, mask, settings.dtype).to(settings.device)
-
-    def _aligned(self, graph: Graph) -> Graph:
-        """Another graph with the features and the classes of this model."""
-        return self._fitted.classes.align(columns.align(graph, self.graph_))
-
-    def _truth(self) -> Graph:
-        """The graph with the labels that are known by now."""
-        labels, y = self._fitted.prediction.problem.labels.to("cpu"), self.graph_.y
-        assert y is not None
-        known = labels.onehot.to(y.dtype) if labels.multilabel else labels.onehot.argmax(1)
-        mask = labels.mask[:, None] if labels.multilabel else labels.mask
-        return self.graph_.replace(y=torch.where(mask, known, y), class_names=self.class_names_)
-
-    def _mask(self, nodes: str | Tensor | np.ndarray, graph: Graph) -> Tensor:
-        if isinstance(nodes, str):
-            if nodes not in PARTS:
-                raise InputError(f"nodes: {nodes!r} is no part of a split; {did_you_mean(nodes, PARTS)}")
-            nodes = getattr(self.split_, nodes)
-        mask = torch.as_tensor(nodes)
-        if mask.dtype != torch.bool or mask.shape != (graph.num_nodes,):
-            raise InputError(f"nodes: a boolean mask over the {graph.num_nodes} nodes of {graph.name} is needed")
-        return mask
 
     def _calibrated(self, prediction: Prediction) -> Tensor:
         return at_temperature(prediction.probabilities, self.temperature_, prediction.problem.labels.multilabel)
-
-    def _wellposed(self) -> Certificate:
-        """The certificate of these weights on this graph; a change of labels does not ask for a new one."""
-        return self.diagnose() if self._certified is None else self._certified[1]
 
 
 def _array(values: Tensor) -> np.ndarray:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from lignn.classifier.certificate import Certificate
+from lignn.classifier.certificate import unique_for_all_labels
 from lignn.equilibrium import Solution
 from lignn.errors import InputError
 from lignn.graph import Graph
@@ -63,30 +63,24 @@ def relabelled(known: KnownLabels, graph: Graph, classes: Classes, labels: Mappi
     return replace(known, mask=mask, onehot=onehot)
 
 
-def solve_again(prediction: Prediction, labels: KnownLabels, certificate: Certificate) -> Update:
-    """Predict with other labels, from the last equilibrium if that is safe, otherwise from zero.
+def solve_again(prediction: Prediction, labels: KnownLabels) -> Update:
+    """Predict with other labels, from the last equilibrium if that is proved to be safe, otherwise from zero.
 
-    If the map contracts, both give the same within `tol / (1 - K̂)`. If it does not, a solve from another start may end
-    elsewhere, and the answer would depend on the order in which labels came.
+    If the map contracts, both give the same within `tol / (1 - K)`. If it does not, a solve from another start may end
+    elsewhere: the answer would depend on the order in which labels came, and a withdrawn label could stay in it.
     """
     bound = prediction.bound.with_labels(labels)
-    reason = _why_cold(bound, certificate)
+    reason = _why_cold(bound)
     start = None if reason or prediction.solution is None else prediction.solution.value
-    new = bound.solve(start)
-    if not reason and new.solution is not None and not (new.solution.ok and new.solution.contraction < 1):
-        reason = f"the re-solve did not contract, K̂ {new.solution.contraction:.3g}"
-        new = bound.solve()
-    return Update(prediction, new, reason)
+    return Update(prediction, bound.solve(start), reason)
 
 
-def _why_cold(bound: BoundMethod, certificate: Certificate) -> str:
+def _why_cold(bound: BoundMethod) -> str:
     """Return why a solve cannot start from the last equilibrium; empty if it can."""
     if not bound.takes_labels:
         return "the method does not take labels as input: only training (epochs > 0) can use them"
     if not bound.iterates:
         return "the method takes a fixed number of passes"
-    if not certificate.contracts:
-        radius = certificate.spectral_radius
-        measured = f"K̂ {certificate.contraction:.3g}" + ("" if radius is None else f", spectral radius {radius:.3g}")
-        return f"the equilibrium may not be unique, {measured}"
+    if not unique_for_all_labels(bound):
+        return "it is not proved that the equilibrium is unique with these labels"
     return ""

@@ -116,8 +116,10 @@ def _say(classifier: NodeClassifier, out: Path, as_json: bool) -> None:
             | {"best_epoch": history.best + 1 or None, "scores": scores, "parameters": classifier.get_params()}
         )
         return
-    count = {part: int((getattr(split, part) & graph.labelled).sum()) for part in scores}
-    words = ", ".join(f"{part} {score:.4f} ({count[part]} nodes)" for part, score in scores.items())
+    count = {part: f"{int((getattr(split, part) & graph.labelled).sum())} nodes" for part in scores}
+    if classifier.refit and not (split.val & graph.labelled).any():  # it has trained on the validation nodes too
+        count |= dict.fromkeys(history.final, "before the refit")
+    words = ", ".join(f"{part} {score:.4f} ({count[part]})" for part, score in scores.items())
     trained = f"{classifier.n_iter_} epochs ({history.end}), best epoch {history.best + 1}"
     if history.best < 0:
         trained = str(history.end)

@@ -11,8 +11,11 @@ from lignn.cli.options import Missing, Undirected
 from lignn.cli.output import Json, print_json
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from lignn.classifier import NodeClassifier
     from lignn.classifier.decision import Decision
+    from lignn.graph import Graph
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder that `lignn fit` has written.")]
 
@@ -27,6 +30,12 @@ def predict(
     ] = None,
     undirected: Undirected = False,
     missing: Missing = None,
+    split: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="For another graph with several splits: the one that holds labels back, from 0."
+        ),
+    ] = None,
     labels: Annotated[
         Path | None, typer.Option(help="New or corrected labels (columns id, label): they take effect at once.")
     ] = None,
@@ -46,6 +55,8 @@ def predict(
         raise InputError("--undirected: the model's own graph stays as it was trained on; this is for --graph")
     if missing is not None and graph is None:
         raise InputError("--missing: the labels of the model's own graph were read by lignn fit; this is for --graph")
+    if split is not None and graph is None:
+        raise InputError("--split: the model's own graph keeps the labels that the model knows; this is for --graph")
     loaded = classifier.load(model)
     if labels is not None:
         loaded.update_labels(label_table.read(labels, loaded.graph_, loaded.class_names_))
@@ -54,7 +65,7 @@ def predict(
         typer.echo(
             f"warning: {graph} is directed, the model was trained on an undirected graph; add --undirected?", err=True
         )
-    decision = loaded.decision(other)
+    decision = loaded.decision(other, known=None if split is None else _known(other, split))
     table = prediction_table.of(decision)
     if out is not None:
         prediction_table.write(table, out)
@@ -67,6 +78,16 @@ def predict(
         _say(decision, out)
         if loaded.calibration_ is None:
             typer.echo(f"confidence: {not_calibrated(loaded)}")
+
+
+def _known(graph: Graph | None, split: int) -> Tensor:
+    """Return the nodes whose labels one of the graph's splits does not hold back."""
+    from lignn.errors import InputError
+
+    assert graph is not None
+    if split not in range(len(graph.splits)):
+        raise InputError(f"--split {split}: {graph.name} has {len(graph.splits)} splits, counted from 0")
+    return graph.labelled & ~graph.splits[split].held_out
 
 
 def not_calibrated(classifier: NodeClassifier) -> str:

@@ -147,6 +147,12 @@ def _node_number(graph: Graph, by_id: Mapping[str, int], node: Any) -> int:
         raise InputError(f"node {node} is outside of 0 … {graph.num_nodes - 1}")
     if graph.node_ids is None:
         raise InputError(f"node {node!r}: the nodes of this graph have numbers, no ids")
-    if str(node) not in by_id:
+    found = lookup(by_id, str(node))
+    if found is None:
         raise InputError(f"node {str(node)!r} is not in the graph")
-    return by_id[str(node)]
+    return found
+
+
+def lookup(numbers: Mapping[str, int], name: str) -> int | None:
+    """Return the number of a name as it is given, else of its normalised form; None if there is neither."""
+    return numbers.get(name, numbers.get(normalised(name)))
