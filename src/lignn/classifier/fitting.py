@@ -90,6 +90,7 @@ def fit(
     if own_holdout and not refit:
         prediction = prediction.bound.with_labels(known.to(settings.device)).solve()
     rate = history.carry.mask_rate
+    history = replace(history, prediction=None, carry=Carry())  # a classifier does not keep the tensors of training
     return Fitted(settings, classes, graph, split, history, prediction, calibration, rate, interrupted)
 
 
