@@ -1,0 +1,186 @@
+"""A leak probe: labels are flipped for every method, mode and entry point, and any change is looked for, to the bit.
+
+Labels of test nodes change nothing but a score on them. Labels of validation nodes choose the epoch, the steps of
+Correct and Smooth and the temperature, and nothing else.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+
+from lignn import Graph, NodeClassifier, Split
+from lignn.classifier import TabularClassifier
+from lignn.datasets.sources import Source
+from lignn.declarations import METHODS
+from lignn.evaluation.compare import Run, perform
+from lignn.methods import NAMES
+from tests.problems import half_split, random_graph
+
+pytestmark = pytest.mark.filterwarnings("ignore::lignn.errors.ConvergenceWarning")
+
+N, NEW = 20, "new"
+MODES = list(itertools.product((False, True), repeat=3))
+"""Inductive, refit, own holdout."""
+
+
+@cache
+def whole(multilabel: bool = False) -> Graph:
+    return random_graph(n=N, seed=7, multilabel=multilabel).replace(node_ids=[f"n{i}" for i in range(N)])
+
+
+def splits(own_holdout: bool) -> Split:
+    """With validation nodes, or with none, so that `fit` holds some training labels back."""
+    split = half_split(N, 3)
+    if not own_holdout:
+        return split
+    return Split(split.train | split.val, torch.zeros(N, dtype=torch.bool), split.test)
+
+
+def flipped(graph: Graph, nodes: torch.Tensor) -> Graph:
+    assert graph.y is not None
+    if graph.is_multilabel:
+        return graph.replace(y=torch.where(nodes[:, None], 1 - graph.y, graph.y))
+    return graph.replace(y=torch.where(nodes, (graph.y + 1) % graph.num_classes, graph.y))
+
+
+def fit(method: str, graph: Graph, split: Split, **options: object) -> NodeClassifier:
+    width = {} if METHODS[method].network in ("none", "own") else {"hidden": 4}
+    return NodeClassifier(method, max_epochs=2, precision="float64", **width, **options).fit(graph, split)
+
+
+def records(classifier: NodeClassifier) -> list[dict]:
+    return [{k: v for k, v in epoch.items() if k != "seconds"} for epoch in classifier.history_.epochs]
+
+
+def weights(classifier: NodeClassifier) -> list[bytes]:
+    return [value.detach().numpy().tobytes() for value in classifier.method_.state_dict().values()]
+
+
+def answers(classifier: NodeClassifier, graph: Graph, split: Split) -> dict[str, object]:
+    """What every entry point says, as bytes and plain values."""
+    several = graph.is_multilabel
+    found: dict[str, object] = {}
+
+    def note(name: str) -> None:
+        decision = classifier.decision()
+        parts = ("labels", "probabilities", "confidence", "evidence", "known")
+        found[f"{name}: decision"] = [getattr(decision, part).tobytes() for part in parts]
+        found[f"{name}: names"] = [decision.names.tolist(), decision.given.tolist()]
+        found[f"{name}: predict"] = classifier.predict().tobytes()
+        found[f"{name}: predict_proba"] = classifier.predict_proba().tobytes()
+        found[f"{name}: weights"] = weights(classifier)
+        found[f"{name}: suggest"] = classifier.suggest(3).tolist()
+        found[f"{name}: score train"] = classifier.score("train")
+
+    note("fit")
+    found["history"] = (records(classifier), classifier.history_.best, classifier.history_.final)
+    found["calibration"] = classifier.calibration_
+    if not classifier.inductive:
+        found["diagnose"] = str(classifier.diagnose())
+    found["same graph"] = classifier.predict_proba(graph.replace(name="copy")).tobytes()
+    other = graph.replace(x=graph.x + 1, splits=(split,))
+    found["elsewhere"] = classifier.predict_proba(other).tobytes()
+    found["elsewhere: score"] = classifier.score("train", other)
+    bound = classifier._fitted.prediction.bound
+    if bound.map is not None:
+        found["explain"] = str(classifier.explain(int(split.test.nonzero()[0])))
+    node = int(split.train.nonzero()[0])
+    classifier.update_labels({node: [1] if several else 1, node + 1: None})
+    note("update_labels")
+    classifier.update_labels({node: [0] if several else 0}, epochs=1)
+    note("train on")
+    added = classifier.add_nodes(np.zeros((1, 5)), [[0, 3], [N, N]], [NEW])
+    found["add_nodes"] = added.probabilities.tobytes()
+    note("add_nodes")
+    return found
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Threads only wait for each other on a graph as small as this."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def same(one: dict[str, object], other: dict[str, object]) -> None:
+    changed = [name for name in one if one[name] != other[name]]
+    assert not changed
+
+
+@pytest.mark.parametrize("method", NAMES)
+@pytest.mark.parametrize(("inductive", "refit", "own_holdout"), MODES)
+def test_test_labels_change_nothing(method: str, inductive: bool, refit: bool, own_holdout: bool) -> None:
+    split, graph = splits(own_holdout), whole()
+    found = []
+    for version in (graph, flipped(graph, split.test)):
+        classifier = fit(method, version, split, inductive=inductive, refit=refit)
+        found.append(answers(classifier, version, split))
+    same(*found)
+
+
+@pytest.mark.parametrize("method", ["lpa", "lignn", "label_input", "correct_and_smooth"])
+def test_test_labels_of_several_classes_a_node_change_nothing(method: str) -> None:
+    split, graph = splits(False), whole(multilabel=True)
+    versions = (graph, flipped(graph, split.test))
+    same(*(answers(fit(method, version, split), version, split) for version in versions))
+
+
+@pytest.mark.parametrize("method", NAMES)
+def test_a_flip_of_training_labels_is_seen(method: str) -> None:
+    """Otherwise the probe could not fail. What a method may see of labels, it does see somewhere."""
+    split, graph = splits(False), whole()
+    versions = (graph, flipped(graph, split.train))
+    one, other = (answers(fit(method, version, split), version, split) for version in versions)
+    assert one["fit: predict_proba"] != other["fit: predict_proba"]
+
+
+@pytest.mark.parametrize("method", NAMES)
+@pytest.mark.parametrize(("inductive", "refit"), list(itertools.product((False, True), repeat=2)))
+def test_validation_labels_choose_and_calibrate_only(method: str, inductive: bool, refit: bool) -> None:
+    """The epochs are the same; so are the raw predictions, if the same epoch and steps are chosen."""
+    split, graph = splits(False), whole()
+    options = {"inductive": inductive, "refit": refit}
+    one, other = (fit(method, version, split, **options) for version in (graph, flipped(graph, split.val)))
+    untold = ("val",)
+    for a, b in zip(records(one), records(other), strict=True):
+        assert {k: v for k, v in a.items() if k not in untold} == {k: v for k, v in b.items() if k not in untold}
+    chosen = [(c.history_.best, getattr(c.method_, "chosen", None)) for c in (one, other)]
+    if chosen[0] == chosen[1] and not (refit and one.history_.best >= 0):
+        assert weights(one) == weights(other)
+        raw = [c._fitted.prediction.probabilities for c in (one, other)]
+        assert torch.equal(*raw)
+
+
+@pytest.mark.parametrize("method", ["lpa", "lignn", "label_reuse", "correct_and_smooth", "backbone"])
+def test_compare_uses_test_labels_for_the_test_score_only(method: str, tmp_path) -> None:
+    split, graph = splits(False), whole().replace(node_ids=None)
+    results = []
+    for number, version in enumerate((graph, flipped(graph, split.test))):
+        file = tmp_path / f"{number}.npz"
+        version.replace(splits=(split,)).write(file)
+        parameters = {"seed": 0, "max_epochs": 2} | ({} if method == "lpa" else {"hidden": 4})
+        results.append(perform(Run(Source(str(file)), method, 0, parameters)))
+    one, other = results
+    assert (one.val, one.epochs, one.curve, one.unsolved) == (other.val, other.epochs, other.curve, other.unsolved)
+    assert one.test + other.test <= 1  # no prediction is right with both
+
+
+@pytest.mark.parametrize("method", ["lpa", "lignn", "label_input"])
+def test_rows_of_a_table_are_predicted_without_their_labels(method: str) -> None:
+    """Scoring rows with any labels leaves the predictions alone."""
+    graph = whole()
+    x, y = graph.x.numpy(), graph.y.numpy()
+    options = {} if method == "lpa" else {"max_epochs": 2, "hidden": 4}
+    table = TabularClassifier(3, method=method, options=options).fit(x, np.where(np.arange(N) < 16, y, -1))
+    before = table.predict_proba(x + 0.1), table.transduction_.copy()
+    table.score(x + 0.1, (y + 1) % 3)
+    assert np.array_equal(table.predict_proba(x + 0.1), before[0])
+    assert np.array_equal(table.transduction_, before[1])
