@@ -177,7 +177,7 @@ def theorem1_bounds(bound: BoundMethod) -> list[Bound]:
         return []
     labels = bound.problem.labels
     activation = "sigmoid" if labels.multilabel else "softmax"
-    norm = bound.problem.once(("norm", id(found.adjacency)), lambda: _norm(found.adjacency))
+    norm = bound.problem.once(("norm", found.adjacency), lambda: _norm(found.adjacency))
     return theorem1(found.weight, len(labels.mask), norm, activation)
 
 

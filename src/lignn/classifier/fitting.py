@@ -25,7 +25,6 @@ from lignn.graph import Graph, Split, headers
 from lignn.labels import Classes, KnownLabels
 from lignn.methods import Carry, Method, Prediction
 from lignn.methods.method import Evaluation
-from lignn.methods.steps import BoundLabelInputted
 from lignn.training import Assembly, End, History, Progress, assemble, score_on
 
 SHARE = 0.2
@@ -289,7 +288,7 @@ def try_starts(prediction: Prediction) -> Starts | None:
     radius decides) or the method does not iterate.
     """
     bound, solution = prediction.bound, prediction.solution
-    if solution is None or not isinstance(bound, BoundLabelInputted) or not bound.accepts_start or bound.linear:
+    if solution is None or bound.map is None or bound.solver is None or not bound.accepts_start or bound.linear:
         return None
     if solution.status is Status.NON_FINITE or (bound.label_weight is not None and unique_for_all_labels(bound)):
         return None
@@ -300,8 +299,7 @@ def try_starts(prediction: Prediction) -> Starts | None:
     else:
         shifted = prediction.labels.cpu() + torch.randint(1, c, (n,), generator=generator)
         states = [one_hot(classes, c) for classes in (torch.randint(c, (n,), generator=generator), shifted % c)]
-    inference = bound.method.inference
-    solver = replace(inference, max_steps=max(inference.max_steps, _PLAIN_STEPS))
+    solver = replace(bound.solver, max_steps=max(bound.solver.max_steps, _PLAIN_STEPS))
     plain = Picard(tol=torch.finfo(labels.onehot.dtype).tiny, max_steps=_PLAIN_STEPS)
     contraction = solve(bound.map, torch.zeros_like(labels.onehot), plain, throw=False).contraction
     found = prediction if solution.ok else bound.solve(solver=solver)  # what more steps change is told elsewhere

@@ -165,6 +165,11 @@ class BoundMethod(ABC):
         return None
 
     @property
+    def solver(self) -> Solver | None:
+        """The solver of the map; None for methods without one."""
+        return None
+
+    @property
     def iterates(self) -> bool:
         """Whether a prediction is an equilibrium and not a fixed number of passes."""
         return False

@@ -197,9 +197,14 @@ class BoundLabelInputted(BoundMethod):
         return lambda state: self.step(self.problem.labels.clamp(state))
 
     @property
+    def solver(self) -> Solver:
+        """The solver of predictions."""
+        return self.method.inference
+
+    @property
     def iterates(self) -> bool:
         """Whether the solver has a tolerance to reach."""
-        return self.method.inference.tol > 0
+        return self.solver.tol > 0
 
     @property
     def linear(self) -> bool:  # type: ignore[override]
@@ -232,5 +237,5 @@ class BoundLabelInputted(BoundMethod):
         labels = self.problem.labels
         start = torch.zeros_like(labels.onehot) if start is None else start
         with torch.no_grad():
-            solution = solve(self.map, start, solver or self.method.inference, throw=False)
+            solution = solve(self.map, start, solver or self.solver, throw=False)
             return Prediction(self, self.method.step.probabilities(solution.value, labels.multilabel), solution)

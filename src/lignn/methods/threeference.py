@@ -13,6 +13,7 @@ from lignn.methods.masking import ShareOfTraining
 from lignn.methods.method import Carry, Epoch
 from lignn.methods.problem import LabelWeight, Problem
 from lignn.methods.steps import BackboneStep
+from lignn.propagation import Adjacency
 
 
 class NeighbourStep(BackboneStep):
@@ -31,13 +32,18 @@ class NeighbourStep(BackboneStep):
         """Return the map; the operator of the labels has no diagonal."""
         adj = problem.adjacency(self.backbone.normalization, self.backbone.self_loops)
         features = self.backbone.features(problem.x, adj)
-        neighbours = problem.once(("no diagonal", adj), adj.without_diagonal)
+        neighbours = self._neighbours(problem)
         return lambda state: problem.labels.activation(self.backbone.step(features, state, neighbours))
 
     def label_weight(self, problem: Problem) -> LabelWeight | None:
         """Return `W_y` and `Ã - diag Ã` for a linear head."""
         found = super().label_weight(problem)
-        return None if found is None else found._replace(adjacency=found.adjacency.without_diagonal())
+        return None if found is None else found._replace(adjacency=self._neighbours(problem))
+
+    def _neighbours(self, problem: Problem) -> Adjacency:
+        """Return `Ã - diag Ã`."""
+        adj = problem.adjacency(self.backbone.normalization, self.backbone.self_loops)
+        return problem.once(("no diagonal", adj), adj.without_diagonal)
 
 
 class ThreeFerence(LabelInputted):
