@@ -41,24 +41,25 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         backbone: name of a network of `lignn.backbones`, a class or factory of modules, or a module.
         preset: "practical", or "paper" for the values behind the paper's tables.
         hidden: width of the network's hidden layers.
-        dropout: of the network.
+        dropout: dropout probability of the network.
         feature_mask: share of the nodes whose features are hidden in an epoch, so that labels must carry it.
         lr: learning rate of Adam.
-        weight_decay: of Adam.
-        max_epochs: the most epochs.
-        patience: epochs without a better validation score before training stops.
-        seed: of weights, masks, dropout, and of the validation split drawn if none is given.
+        weight_decay: weight decay of Adam.
+        max_epochs: maximum number of epochs.
+        patience: number of epochs without a better validation score after which training stops.
+        seed: seed of weights, masks and dropout, and of the validation split if none is given.
         inductive: train without the edges of nodes that are to be predicted.
         mask_rate: share of the nodes whose label input is hidden in an epoch, β; or "adaptive".
-        forward_mask: hide it in the forward solve too.
-        max_steps: budget of a solve.
-        tol: largest root mean square change of a solve that counts as converged.
-        solver: "picard", "anderson" or "broyden". For methods other than lignn and lae, giving one of `max_steps`,
-            `tol`, `solver` replaces their own solver by `anderson` or the one given.
-        gradient: "exact", "paper" or "last_step".
+        forward_mask: hide these inputs in the forward solve too.
+        max_steps: maximum number of steps of a solve.
+        tol: root mean square change below which a solve counts as converged.
+        solver: "picard", "anderson", "broyden", or a solver object, which has its own `tol` and `max_steps`. For
+            methods other than lignn and lae, any of `max_steps`, `tol` and `solver` replaces their own solver, by
+            `anderson` unless another one is named.
+        gradient: "exact", "paper", "last_step", or a gradient object.
         warm_start: start each epoch's solve from the last one's state.
         calibrate: fit a temperature to the held-out labels.
-        refit: train once more on all known labels, for as many epochs as were best.
+        refit: train once more on all known labels, for as many epochs as the best epoch took.
         precision: "float32" or "float64".
         device: PyTorch device to compute on. Random numbers are drawn on the CPU, so a seed gives the same masks
             everywhere. Not run on an accelerator by this project's tests.
@@ -72,9 +73,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         class_names_: their names.
         method_: the trained method.
         history_: what happened in `fit`; `history_.epochs` is a list of plain records.
-        n_iter_: number of its epochs.
+        n_iter_: number of epochs.
         calibration_: temperature and calibration error, None if there were too few held-out labels.
-        temperature_: that of `calibration_`, else 1.
+        temperature_: temperature of `calibration_`, or 1.
     """
 
     def __init__(
@@ -239,7 +240,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         return scoring.score(self._fitted, nodes, graph, known)
 
     def diagnose(self) -> Certificate:
-        """The convergence certificate of the last solve; `str` of it is in words."""
+        """Return the convergence certificate of the last solve; `str` of it is in words."""
         check_is_fitted(self)
         prediction = self._fitted.prediction
         if self._certified is None or self._certified[0] is not prediction:
@@ -255,7 +256,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         Args:
             labels: class number or name (a collection of them for multi-label tasks) by node number or id (a text);
                 None makes a label unknown again.
-            epochs: how many to train on from the present weights; 0 only solves again.
+            epochs: number of epochs to train from the present weights; 0 only solves again.
         """
         check_is_fitted(self)
         if not isinstance(epochs, Integral) or epochs < 0:
@@ -279,12 +280,12 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         """Predict nodes that were not there in training, without training; they stay part of the graph.
 
         Args:
-            features: one row a new node, a data frame's columns in any order; the number of new nodes for a graph
-                without features.
-            edges: 2×E, sources above targets: numbers (the first new node follows the last old one) or ids. Where all
-                edges of the graph go both ways, these will too.
-            ids: of the new nodes, for a graph with ids.
-            edge_weight: one an edge, for a graph with weights.
+            features: one row per new node; the columns of a data frame may be in any order. For a graph without
+                features, the number of new nodes.
+            edges: 2×E, sources above targets, as numbers (the first new node follows the last old one) or ids. In an
+                undirected graph they are used in both directions.
+            ids: ids of the new nodes, for a graph with ids.
+            edge_weight: one weight per edge, for a graph with weights.
 
         Returns:
             The decision on the new nodes.
@@ -301,13 +302,13 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         return self.decision()[slice(old, None)]
 
     def explain(self, node: Any, k: int = 10) -> explain.Explanation:
-        """The `k` known labels that count most for the prediction at a node (its number or id)."""
+        """Return the `k` known labels that count most for the prediction at a node (its number or id)."""
         check_is_fitted(self)
         fitted, number = self._fitted, node_number(self.graph_, node)
         return explain.explain(fitted.prediction, self.graph_, fitted.classes, number, k, self.temperature_)
 
     def suggest(self, k: int = 10) -> np.ndarray:
-        """Numbers of the `k` unlabelled nodes to label next, the most valuable first."""
+        """Return the numbers of the `k` unlabelled nodes to label next, the most valuable first."""
         check_is_fitted(self)
         return suggest.suggest(self._fitted.prediction, k).numpy()
 
