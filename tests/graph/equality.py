@@ -11,7 +11,7 @@ def assert_same(a: Graph, b: Graph) -> None:
     """Assert that all parts are equal, bit for bit and in type; the name is not compared."""
     assert a.num_nodes == b.num_nodes
     assert torch.equal(a.edge_index, b.edge_index)
-    for ours, theirs in ((a.y, b.y), (a.edge_weight, b.edge_weight)):
+    for ours, theirs in ((a.y, b.y), (a.edge_weight, b.edge_weight), (a.edge_type, b.edge_type)):
         _assert_same_tensors(ours, theirs)
     assert type(a.x) is type(b.x)
     if isinstance(a.x, sp.csr_array):
@@ -24,6 +24,12 @@ def assert_same(a: Graph, b: Graph) -> None:
     assert a.node_ids is None or a.node_ids.tolist() == b.node_ids.tolist()
     assert a.class_names == b.class_names
     assert a.feature_names == b.feature_names
+    assert a.edge_types == b.edge_types
+    assert (a.table is None) == (b.table is None)
+    assert a.table is None or a.table.equals(b.table)
+    for ours, theirs in ((a.time, b.time), (a.group, b.group)):
+        assert (ours is None) == (theirs is None)
+        assert ours is None or np.array_equal(ours, theirs, equal_nan=ours.dtype.kind == "f")
     assert len(a.splits) == len(b.splits)
     for one, other in zip(a.splits, b.splits, strict=True):
         assert all(torch.equal(getattr(one, part), getattr(other, part)) for part in ("train", "val", "test"))

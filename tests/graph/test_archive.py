@@ -7,6 +7,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 import torch
@@ -38,6 +39,26 @@ def test_round_trip(graph):
     assert again.name == "g"
 
 
+def test_round_trip_of_a_table_types_times_and_groups(tmp_path):
+    table = pa.table(
+        {"city": ["Rome", None, "Oslo"], "age": [1.5, None, 3.0], "since": pa.array([1, 2, None], "date32")}
+    )
+    graph = Graph(
+        EDGES, table=table, edge_type=[0, 1, 0], edge_types=["pays", "owns"], time=[1, np.nan, 3], group=[0, -1, 0]
+    )
+    graph.write(tmp_path / "g.npz")
+    again = Graph.read(tmp_path / "g.npz")
+    assert_same(graph, again)
+    assert again.table["city"].to_pylist() == ["Rome", None, "Oslo"]
+    assert fingerprint(graph) == fingerprint(again) != fingerprint(graph.replace(table=table.drop(["age"])))
+
+
+def test_a_damaged_table_is_refused(tmp_path):
+    np.savez(tmp_path / "g.npz", edge_index=EDGES, table=np.frombuffer(b"ARROW1 and nothing else", np.uint8))
+    with pytest.raises(TableError, match=r"g\.npz: the array 'table' is damaged"):
+        Graph.read(tmp_path / "g.npz")
+
+
 def test_keys_and_types_of_the_data_folder(tmp_path):
     masks = np.eye(3, dtype=bool)
     arrays = {"edge_index": EDGES, "y": np.array([0, 1, 0])} | CSR
@@ -66,7 +87,7 @@ def test_other_byte_order_and_integer_names(tmp_path):
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"edges": EDGES}, "unknown array 'edges'; choose from class_names, edge_index"),
+        ({"links": EDGES}, "unknown array 'links'; choose from class_names, edge_index"),
         ({"edge_index": EDGES, "edge_weights": EDGES[0]}, "did you mean 'edge_weight'"),
         ({"y": [0, 1]}, "'edge_index' is missing"),
         ({"edge_index": EDGES.astype(float)}, "'edge_index' must hold integers in 2 dimensions, it holds float64 in 2"),

@@ -3,6 +3,7 @@
 import dataclasses
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 import torch
@@ -137,6 +138,13 @@ BAD_SPLIT = Split.from_indices(2, [0], [1], [])
         ({"num_nodes": 10**10}, "10000000000 nodes are too many: they need 75 GiB, the memory has 16; is the number"),
         ({"x": sp.csr_array((3, 10**15))}, "1000000000000000 columns of x are too many: they need 3,725,290 GiB"),
         ({"edge_index": [[], []]}, "the graph is empty: it has no nodes; give num_nodes"),
+        ({"edge_type": [0, 1]}, r"edge_type: a whole number per edge is needed \(3\), got \(2,\)"),
+        ({"edge_type": [0, 1, 2], "edge_types": ["a", "b"]}, "edge_type: numbers from 0 to 1 are needed, got 2"),
+        ({"edge_type": [0, -1, 1]}, "edge_type: numbers from 0 to 1 are needed, got -1"),
+        ({"edge_type": [0, 0, 1], "edge_types": ["a", "a"]}, "edge_types: different texts are needed"),
+        ({"time": [0, 1]}, r"time: one number per node is needed \(3\), got int64 of shape \(2,\)"),
+        ({"group": [0, 0.5, 1]}, r"group: one number per node is needed \(3\), got float64"),
+        ({"table": pa.table({"a": [1, 2]}), "y": [0, 1, 0]}, "number of nodes: y 3, table 2"),
     ],
 )
 def test_refused(parts, message, monkeypatch):
@@ -228,3 +236,25 @@ def test_without_edges_at():
     for wrong in (torch.tensor([2]), torch.tensor([True, False])):
         with pytest.raises(GraphError, match="nodes: a boolean mask of length 4 is needed"):
             graph.without_edges_at(wrong)
+
+
+def test_edges_of_different_types_stay_apart():
+    edges = [[0, 0, 0, 1, 2], [1, 1, 1, 0, 2]]
+    graph = Graph(edges, edge_weight=[1, 2, 4, 8, 1], edge_type=[0, 0, 1, 0, 1], edge_types=["pays", "owns"])
+    merged = graph.coalesced()
+    assert merged.edge_index.tolist() == [[0, 1, 0, 2], [1, 0, 1, 2]]
+    assert merged.edge_type.tolist() == [0, 0, 1, 1]
+    assert merged.edge_weight.tolist() == [3, 8, 4, 1]
+    both = graph.to_undirected()
+    assert both.edge_index.tolist() == [[0, 1, 0, 1, 2], [1, 0, 1, 0, 2]]
+    assert both.edge_type.tolist() == [0, 0, 1, 1, 1]
+    assert both.edge_weight.tolist() == [8, 8, 4, 4, 1]
+    assert both.is_undirected
+    appended = graph.to_undirected(coalesce=False)
+    assert appended.edge_type.tolist() == [0, 0, 1, 0, 1, 0, 0, 1, 0]
+    assert appended.edge_index[:, 5:].tolist() == [[1, 1, 1, 0], [0, 0, 0, 1]]
+    assert graph.of_type(1).edge_index.tolist() == [[0, 2], [1, 2]]
+    assert graph.of_type(1).edge_types is None
+    assert graph.without_self_loops().edge_type.tolist() == [0, 0, 1, 0]
+    assert not Graph([[0, 1], [1, 0]], edge_type=[0, 1]).is_undirected
+    assert graph.structure().edge_types == ("pays", "owns")

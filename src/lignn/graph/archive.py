@@ -2,14 +2,15 @@
 
 Keys: `edge_index` (2×E), and if the graph has them: features as `x` (dense) or as `x_data`, `x_indices`, `x_indptr`,
 `x_shape` (CSR), `y` (n or n×c), `train_mask`, `val_mask`, `test_mask` (n or n×runs), `edge_weight`, `num_nodes`,
-`node_ids`, `class_names`, `feature_names`.
+`node_ids`, `class_names`, `feature_names`, `edge_type` (E), `edge_types`, `time` (n), `group` (n), and `table`: the
+columns of the nodes, as the bytes of Arrow's file format.
 """
 
 from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,6 +21,9 @@ from lignn.errors import InputError, TableError, did_you_mean
 from lignn.graph import files
 from lignn.graph.graph import Graph
 from lignn.graph.split import PARTS, Split
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _CSR = ("x_data", "x_indices", "x_indptr", "x_shape")
 _MASKS = tuple(f"{part}_mask" for part in PARTS)
@@ -37,6 +41,11 @@ _ARRAYS: dict[str, tuple[str, tuple[int, ...]]] = {
     "node_ids": (_TEXTS, (1,)),
     "class_names": (_TEXTS, (1,)),
     "feature_names": (_TEXTS, (1,)),
+    "edge_type": (_INTEGERS, (1,)),
+    "edge_types": (_TEXTS, (1,)),
+    "time": (_NUMBERS, (1,)),
+    "group": (_INTEGERS, (1,)),
+    "table": (_INTEGERS, (1,)),
     **dict.fromkeys(_MASKS, (_MASK, (1, 2))),
 }
 """The allowed types of each array (NumPy's letters for kinds of types) and its allowed numbers of dimensions."""
@@ -70,6 +79,11 @@ def read(path: Path) -> Graph:
             splits=_splits(arrays) if _MASKS[0] in arrays else (),
             name=files.valid_text(path.stem),
             feature_names=_texts(arrays.get("feature_names")),
+            table=_table(arrays.get("table")),
+            edge_type=_labels(arrays.get("edge_type")),
+            edge_types=_texts(arrays.get("edge_types")),
+            time=_floats(arrays.get("time")),
+            group=_labels(arrays.get("group")),
         )
     except InputError as error:
         raise type(error)(f"{path}: {error}") from error
@@ -100,6 +114,8 @@ def _arrays(graph: Graph) -> dict[str, Any]:
     else:
         arrays["x"] = graph.x
     arrays |= {key: _fixed_width(getattr(graph, key)) for key in ("node_ids", "class_names", "feature_names")}
+    arrays |= {"edge_type": graph.edge_type, "edge_types": _fixed_width(graph.edge_types)}
+    arrays |= {"time": graph.time, "group": graph.group, "table": _table_bytes(graph.table)}
     for key, part in zip(_MASKS, PARTS, strict=True):
         if graph.splits:
             masks = torch.stack([getattr(split, part) for split in graph.splits], 1)
@@ -135,6 +151,30 @@ def _csr(arrays: dict[str, np.ndarray]) -> sp.csr_array:
         return files.sparse_matrix("csr", parts, parts["shape"].tolist())
     except (ValueError, TypeError) as error:
         raise TableError(f"x_data, x_indices, x_indptr and x_shape do not form a CSR matrix: {error}") from error
+
+
+def _table(content: np.ndarray | None) -> pa.Table | None:
+    if content is None:
+        return None
+    import pyarrow as pa  # slow to import, and most files have no table
+
+    try:
+        table = pa.ipc.open_file(pa.py_buffer(content.astype(np.uint8).tobytes())).read_all()
+        table.validate(full=True)
+    except (pa.ArrowException, OSError) as error:
+        raise TableError(f"the array 'table' is damaged ({error})") from error
+    return table
+
+
+def _table_bytes(table: pa.Table | None) -> np.ndarray | None:
+    if table is None:
+        return None
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table.combine_chunks())
+    return np.frombuffer(sink.getvalue(), np.uint8)
 
 
 def _splits(arrays: dict[str, np.ndarray]) -> list[Split]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from os import PathLike
@@ -22,6 +22,7 @@ from lignn.graph.validate import Features
 
 if TYPE_CHECKING:
     import networkx as nx
+    import pyarrow as pa
     from torch_geometric.data import Data
 
 
@@ -43,6 +44,11 @@ class Graph:
         splits: public splits.
         name: name of the graph in reports.
         feature_names: names of the columns of `x`.
+        table: columns of the nodes as they were read, one row per node: features that `NodeClassifier` prepares.
+        edge_type: one number per edge, from 0: its type.
+        edge_types: names of the types of edges.
+        time: one number per node, e.g. seconds since 1970; NaN = unknown.
+        group: one number per node, -1 = unknown; nodes of a group belong on the same side of a split.
     """
 
     edge_index: Tensor
@@ -55,6 +61,11 @@ class Graph:
     splits: tuple[Split, ...]
     name: str
     feature_names: tuple[str, ...] | None
+    table: pa.Table | None
+    edge_type: Tensor | None
+    edge_types: tuple[str, ...] | None
+    time: np.ndarray | None
+    group: np.ndarray | None
 
     def __init__(
         self,
@@ -68,13 +79,21 @@ class Graph:
         splits: Iterable[Split] = (),
         name: str = "graph",
         feature_names: Sequence[str] | None = None,
+        table: pa.Table | None = None,
+        edge_type: Any = None,
+        edge_types: Sequence[str] | None = None,
+        time: Any = None,
+        group: Any = None,
     ) -> None:
         edge_index = validate.edges(edge_index)
         x = None if x is None else validate.features(x)
-        n = validate.count_nodes(edge_index, x, y, num_nodes, node_ids)
+        counts = {"x": x, "num_nodes": num_nodes, "node_ids": node_ids, "y": y, "table": table}
+        n = validate.count_nodes(edge_index, counts)
         validate.edges_in_range(edge_index, n)
         if y is not None:
             y, class_names = validate.labels(y, n, class_names)
+        if edge_type is not None:
+            edge_type, edge_types = validate.edge_types(edge_type, edge_index.shape[1], edge_types)
         values = {
             "edge_index": edge_index,
             "x": x,
@@ -88,6 +107,11 @@ class Graph:
             "feature_names": feature_names
             if feature_names is None
             else names.feature_names(feature_names, 0 if x is None else x.shape[1]),
+            "table": table,
+            "edge_type": edge_type,
+            "edge_types": None if edge_types is None else tuple(edge_types),
+            "time": None if time is None else validate.node_values("time", time, n, np.float64),
+            "group": None if group is None else validate.node_values("group", group, n, np.int64),
         }
         for field, value in values.items():
             object.__setattr__(self, field, value)
@@ -105,7 +129,7 @@ class Graph:
     def structure(self) -> Graph:
         """Return nodes and edges alone: no features, labels or splits. Nothing is validated again."""
         bare = object.__new__(Graph)
-        empty = {"x": None, "y": None, "class_names": None, "splits": (), "feature_names": None}
+        empty = dict.fromkeys(("x", "y", "class_names", "feature_names", "table", "time", "group")) | {"splits": ()}
         for field in fields(self):
             object.__setattr__(bare, field.name, empty.get(field.name, getattr(self, field.name)))
         return bare
@@ -146,8 +170,9 @@ class Graph:
         """Whether every edge has a reverse edge, equally often and with the same weights."""
         source, target = self.edge_index.numpy()
         weight = np.ones(self.num_edges) if self.edge_weight is None else self.edge_weight.numpy()
-        forth, back = np.lexsort((weight, target, source)), np.lexsort((weight, source, target))
-        pairs = ((source, target), (target, source), (weight, weight))
+        kind = np.zeros(self.num_edges, np.int8) if self.edge_type is None else self.edge_type.numpy()
+        forth, back = np.lexsort((weight, kind, target, source)), np.lexsort((weight, kind, source, target))
+        pairs = ((source, target), (target, source), (kind, kind), (weight, weight))
         return all(np.array_equal(ours[forth], reversed_[back]) for ours, reversed_ in pairs)
 
     def to_undirected(self, coalesce: bool = True) -> Graph:
@@ -155,37 +180,50 @@ class Graph:
 
         With `coalesce`, each pair of nodes is joined once in each direction. The weights of repeated edges are summed
         first, then the larger of the two directions is taken; a pair whose weights are all zero is not joined. Without
-        `coalesce`, the reversed edges are appended, except those of self-loops, and repeated edges are kept.
+        `coalesce`, the reversed edges are appended, except those of self-loops, and repeated edges are kept. Edges of
+        different types stay apart.
         """
         if coalesce:
-            matrix = self.coalesced().to_scipy()
-            return self._with_edges_of(matrix.maximum(matrix.T).tocoo())
+            return self._with_matrices(lambda matrix: matrix.maximum(matrix.T))
         proper = self.edge_index[0] != self.edge_index[1]
-        weight = self.edge_weight
-        return self.replace(
-            edge_index=torch.cat([self.edge_index, self.edge_index[:, proper].flip(0)], 1),
-            edge_weight=None if weight is None else torch.cat([weight, weight[proper]]),
-        )
+        repeated = torch.cat([torch.arange(self.num_edges), proper.nonzero().flatten()])
+        graph = self._with_edges_where(repeated)
+        edge_index = torch.cat([self.edge_index, self.edge_index[:, proper].flip(0)], 1)
+        return graph.replace(edge_index=edge_index)
 
     def without_self_loops(self) -> Graph:
         """Return the graph without edges that join a node to itself."""
         return self._with_edges_where(self.edge_index[0] != self.edge_index[1])
 
     def coalesced(self) -> Graph:
-        """Return the graph with repeated edges merged (weights summed), sorted by source, then target."""
-        return self._with_edges_of(self.to_scipy().tocoo())
+        """Return the graph with repeated edges merged (weights summed), sorted by type, source, then target."""
+        return self._with_matrices(lambda matrix: matrix)
 
     def without_edges_at(self, nodes: Tensor) -> Graph:
         """Return the graph without the edges at `nodes` (a mask), as inductive training sees it; the nodes are kept."""
         return self._with_edges_where(~validate.mask(nodes, self.num_nodes)[self.edge_index].any(0))
 
-    def _with_edges_where(self, keep: Tensor) -> Graph:
-        weight = self.edge_weight
-        return self.replace(edge_index=self.edge_index[:, keep], edge_weight=None if weight is None else weight[keep])
+    def of_type(self, number: int) -> Graph:
+        """Return the graph with the edges of one type only, which then have none."""
+        edge_type = torch.zeros(self.num_edges, dtype=torch.int64) if self.edge_type is None else self.edge_type
+        return self._with_edges_where(edge_type == number).replace(edge_type=None, edge_types=None)
 
-    def _with_edges_of(self, matrix: sp.coo_array) -> Graph:
-        weight = None if self.edge_weight is None else torch.from_numpy(matrix.data).to(self.edge_weight.dtype)
-        return self.replace(edge_index=np.stack(matrix.coords).astype(np.int64), edge_weight=weight)
+    def _with_edges_where(self, keep: Tensor) -> Graph:
+        """Return the graph with these edges, given as a mask or as numbers."""
+        weight, edge_type = (None if part is None else part[keep] for part in (self.edge_weight, self.edge_type))
+        return self.replace(edge_index=self.edge_index[:, keep], edge_weight=weight, edge_type=edge_type)
+
+    def _with_matrices(self, change: Callable[[sp.csr_array], sp.csr_array]) -> Graph:
+        """Return the graph with the edges of `change(matrix)` instead of those of each type's matrix."""
+        kinds = [self] if self.edge_type is None else [self.of_type(kind) for kind in range(len(self.edge_types or ()))]
+        matrices = [change(kind.to_scipy()).tocoo() for kind in kinds]
+        weight = edge_type = None
+        if self.edge_weight is not None:
+            weight = torch.from_numpy(np.concatenate([matrix.data for matrix in matrices])).to(self.edge_weight.dtype)
+        if self.edge_type is not None:
+            edge_type = np.repeat(np.arange(len(matrices)), [matrix.nnz for matrix in matrices])
+        edge_index = np.concatenate([np.stack(matrix.coords) for matrix in matrices], 1).astype(np.int64)
+        return self.replace(edge_index=edge_index, edge_weight=weight, edge_type=edge_type)
 
     @classmethod
     def from_pyg(cls, data: Data, **parts: Any) -> Graph:

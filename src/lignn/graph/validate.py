@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -72,11 +73,9 @@ def edges(edge_index: Any) -> Tensor:
     return edge_index.long()
 
 
-def count_nodes(edge_index: Tensor, x: Features | None, y: Any, num_nodes: int | None, ids: Any) -> int:
+def count_nodes(edge_index: Tensor, parts: Mapping[str, Any]) -> int:
     """Return the number of nodes in the parts, which must agree; without any, the largest node in an edge + 1."""
-    counts = {"x": x if x is None else x.shape[0], "num_nodes": num_nodes}
-    counts |= {"node_ids": ids if ids is None else len(ids), "y": y if y is None else len(y)}
-    known = {part: count for part, count in counts.items() if count is not None}
+    known = {part: _length(value) for part, value in parts.items() if value is not None}
     if len(set(known.values())) > 1:
         raise GraphError(
             "the parts disagree on the number of nodes: " + ", ".join(f"{k} {v}" for k, v in known.items())
@@ -86,6 +85,13 @@ def count_nodes(edge_index: Tensor, x: Features | None, y: Any, num_nodes: int |
         raise GraphError("the graph is empty: it has no nodes; give num_nodes for a graph without edges and features")
     check_memory(8 * n, f"{n} nodes", "is the number of nodes, or the end of an edge, wrong?")
     return n
+
+
+def _length(part: Any) -> int:
+    """Return the number of nodes in a part; a sparse matrix has no `len`."""
+    if isinstance(part, Integral):
+        return int(part)
+    return part.shape[0] if sp.issparse(part) else len(part)
 
 
 def edges_in_range(edge_index: Tensor, num_nodes: int) -> None:
@@ -116,6 +122,36 @@ def edge_weights(edge_weight: Any, num_edges: int) -> Tensor:
             edge = int(wrong.nonzero()[0])
             raise GraphError(f"edge_weight: the weight of edge {edge} {what} ({weight[edge].item()})")
     return weight
+
+
+def edge_types(edge_type: Any, num_edges: int, names: Sequence[str] | None) -> tuple[Tensor, Sequence[str]]:
+    """Return the types of the edges as numbers, and their names; without names, their numbers as texts."""
+    numbers = _tensor(edge_type, "edge_type")
+    if numbers.numel() == 0:
+        numbers = numbers.long()
+    if numbers.shape != (num_edges,) or numbers.is_floating_point() or numbers.dtype == torch.bool:
+        raise GraphError(f"edge_type: a whole number per edge is needed ({num_edges}), got {tuple(numbers.shape)}")
+    numbers = numbers.long()
+    smallest, largest = (int(numbers.min()), int(numbers.max())) if num_edges else (0, -1)
+    count = largest + 1 if names is None else len(names)
+    if smallest < 0 or largest >= count:
+        raise GraphError(
+            f"edge_type: numbers from 0 to {count - 1} are needed, got {smallest if smallest < 0 else largest}"
+        )
+    names = list(map(str, range(count))) if names is None else list(names)
+    if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        raise GraphError("edge_types: different texts are needed")
+    return numbers, names
+
+
+def node_values(what: str, values: Any, num_nodes: int, dtype: type[np.generic]) -> np.ndarray:
+    """Return one number per node as an array of `dtype`."""
+    array = np.asarray(values)
+    if array.shape != (num_nodes,) or not np.can_cast(array.dtype, dtype, "same_kind"):
+        raise GraphError(
+            f"{what}: one number per node is needed ({num_nodes}), got {array.dtype} of shape {array.shape}"
+        )
+    return array.astype(dtype)
 
 
 def features(x: Any) -> Features:
