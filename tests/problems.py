@@ -25,6 +25,7 @@ def random_graph(
     directed: bool = False,
     weighted: bool = False,
     multilabel: bool = False,
+    edge_types: tuple[str, ...] | None = None,
 ) -> Graph:
     """A connected random graph (a ring with chords), float64 features, all nodes labelled."""
     generator = torch.Generator().manual_seed(seed)
@@ -37,7 +38,9 @@ def random_graph(
     if multilabel:
         y = (torch.rand(n, num_classes, generator=generator) < 0.4).to(torch.int8)
     x = torch.randn(n, num_features, generator=generator, dtype=torch.float64)
-    graph = Graph(edges, x=x, y=y, edge_weight=weight, num_nodes=n, name="random")
+    kinds = None if edge_types is None else torch.randint(len(edge_types), edges[0].shape, generator=generator)
+    parts = {"x": x, "y": y, "edge_weight": weight, "edge_type": kinds, "edge_types": edge_types}
+    graph = Graph(edges, num_nodes=n, name="random", **parts)
     return graph.coalesced() if directed else graph.to_undirected()
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 DEFAULT_METHOD, DEFAULT_BACKBONE = "lignn", "gcn"
 BASELINE = "backbone"
 """The method that others are compared with: the network alone."""
-BACKBONES = ("gcn", "gat", "sage", "gin", "mlp", "sgc", "jknet", "gcnii")
+BACKBONES = ("gcn", "gat", "sage", "gin", "mlp", "sgc", "jknet", "gcnii", "rgcn")
 PRECISIONS = ("float32", "float64")
 
 Kind = Literal["whole number", "number", "number or 'adaptive'", "true or false", "text", "table"]
@@ -192,6 +192,9 @@ PARAMETERS: dict[str, Parameter] = {
     "dropout": Parameter(
         "number", _METHOD, "Share of the hidden units that is dropped in training.", search=(0.0, 0.5)
     ),
+    "both_directions": Parameter(
+        "true or false", _METHOD, "Let rgcn pass messages against the edges too, with weights of their own."
+    ),
     "feature_mask": Parameter(
         "number", _METHOD, "Share of the nodes whose features are hidden in an epoch.", search=(0.0, 0.5)
     ),
@@ -226,7 +229,7 @@ PARAMETERS: dict[str, Parameter] = {
 """Every parameter of `NodeClassifier`, in the order of its signature."""
 
 OF_TRAINING = ("lr", "weight_decay", "max_epochs", "patience")
-OF_NETWORK = ("hidden", "dropout")
+OF_NETWORK = ("hidden", "dropout", "both_directions")
 OF_SOLVER = _SOLVER
 
 

@@ -23,6 +23,8 @@ ALL = [
     ("gin", {"train_eps": True, "eps": 0.2}),
     ("jknet", {"num_layers": 3}),
     ("mlp", {}),
+    ("rgcn", {}),
+    ("rgcn", {"both_directions": True, "num_bases": 3}),
     ("sage", {}),
     ("sgc", {}),
     ("sgc", {"head": "mlp"}),
@@ -131,6 +133,7 @@ OWN = {
     "gin": {"eps": 0.0, "train_eps": False},
     "jknet": {},
     "mlp": {"num_layers": 3, "batch_norm": True},
+    "rgcn": {"edge_types": (), "both_directions": False, "num_bases": 0},
     "sage": {},
     "sgc": {"num_layers": 3, "hops": 2, "head": "linear", "batch_norm": True},
 }
@@ -176,7 +179,11 @@ def test_label_weight_is_that_of_one_linear_hop(name, options, graph, state):
 
 @pytest.mark.parametrize(
     ("name", "options"),
-    [*ALL, ("sgc", {"hops": 1, "head": "mlp"}), *((name, {"num_layers": 1}) for name in OWN if name != "gcn")],
+    [
+        *ALL,
+        ("sgc", {"hops": 1, "head": "mlp"}),
+        *((name, {"num_layers": 1}) for name in sorted(set(OWN) - {"gcn", "rgcn"})),
+    ],
     ids=str,
 )
 def test_other_networks_have_no_label_weight(name, options):

@@ -15,7 +15,7 @@ from lignn.errors import ConfigError
 
 
 def test_names_are_those_of_the_design():
-    assert backbones.names() == ["gat", "gcn", "gcnii", "gin", "jknet", "mlp", "sage", "sgc"]
+    assert backbones.names() == ["gat", "gcn", "gcnii", "gin", "jknet", "mlp", "rgcn", "sage", "sgc"]
 
 
 @pytest.mark.parametrize("spec", ["gcn", GCN, partial(GCN, dropout=0.5)])

@@ -3,7 +3,7 @@ from collections import Counter
 import pytest
 import torch
 
-from lignn import datasets
+from lignn import Graph, datasets
 from lignn.datasets import catalogue
 from lignn.errors import ConfigError, InputError
 from lignn.studies import report, run, study
@@ -20,14 +20,14 @@ def test_names_are_all_there():
 def test_every_run_of_a_shipped_study_can_be_built(name):
     one = study.load(name)
     assert callable(report.view(one.report))
-    built = set()
+    built, graph = set(), Graph([[0], [1]], x=torch.zeros(3, 12), y=[0, 1, 2])
     for planned in one.plan(1):
         config = planned.config
         catalogue.find(config.dataset)
         key = str((config.backbone, config.method, config.training))
         if config.task == "train" and key not in built:
             built.add(key)
-            run.build_method(config, 12, 3, torch.Generator().manual_seed(0))
+            run.build_method(config, graph, torch.Generator().manual_seed(0))
             run.settings_of(config.training)
 
 

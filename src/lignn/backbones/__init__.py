@@ -10,6 +10,7 @@ from lignn.backbones.jknet import JKNet
 from lignn.backbones.layers import Dropout, frozen_dropout, solving
 from lignn.backbones.mlp import MLP
 from lignn.backbones.registry import names, resolve
+from lignn.backbones.rgcn import RGCN
 from lignn.backbones.sage import SAGE
 from lignn.backbones.sgc import SGC
 
@@ -19,6 +20,7 @@ __all__ = [
     "GCNII",
     "GIN",
     "MLP",
+    "RGCN",
     "SAGE",
     "SGC",
     "Adapter",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Hashable
 from dataclasses import InitVar, dataclass, field
 from typing import ClassVar, TypeAlias, cast
 
@@ -41,8 +42,16 @@ class Backbone(nn.Module, ABC):
 
     @property
     def label_weight(self) -> Tensor | None:
-        """`W_z` (c×label_inputs, detached) if the logits are `Ã S W_zᵀ` plus terms without S; None for all others."""
+        """`W_z` (c×label_inputs, detached) if the logits are `Ã S W_zᵀ` plus terms without S; None for all others.
+
+        With types of edges, `[S | Ã_1 S | …]` takes the place of `Ã S`.
+        """
         return None
+
+    @property
+    def operator(self) -> Hashable:
+        """What the operator depends on besides the graph: two networks of which it is equal may share it."""
+        return self.normalization, self.self_loops
 
     def adjacency(self, graph: Graph, dtype: torch.dtype = torch.float32) -> Adjacency:
         """Return the operator that this network propagates with."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
@@ -18,6 +18,7 @@ from lignn.backbones.gcnii import GCNII
 from lignn.backbones.gin import GIN
 from lignn.backbones.jknet import JKNet
 from lignn.backbones.mlp import MLP
+from lignn.backbones.rgcn import RGCN
 from lignn.backbones.sage import SAGE
 from lignn.backbones.sgc import SGC
 from lignn.errors import ConfigError, did_you_mean, unknown
@@ -29,13 +30,14 @@ BACKBONES: dict[str, type[Backbone]] = {
     "gin": GIN,
     "jknet": JKNet,
     "mlp": MLP,
+    "rgcn": RGCN,
     "sage": SAGE,
     "sgc": SGC,
 }
 
 Spec: TypeAlias = str | nn.Module | Callable[..., nn.Module]
 
-SIZES = {"num_features", "num_classes", "label_inputs", "generator"}
+SIZES = {"num_features", "num_classes", "label_inputs", "edge_types", "generator"}
 
 _TYPES: dict[str, tuple[type, str]] = {
     "int": (Integral, "a whole number"),
@@ -55,6 +57,7 @@ def resolve(
     num_classes: int,
     label_inputs: int = 0,
     generator: Generator | None = None,
+    edge_types: Sequence[str] | None = None,
     **options: Any,
 ) -> Backbone:
     """Return a backbone for a problem of this size.
@@ -67,6 +70,7 @@ def resolve(
         num_classes: number of classes, c.
         label_inputs: width of the label state S; 0 for a network without label input.
         generator: random numbers for the initial weights; None uses PyTorch's global random state.
+        edge_types: names of the types of edges, for networks that tell them apart; None for edges without types.
         options: further arguments of the network. `hidden` is passed as `hidden_channels` to a factory that has an
             argument of that name.
     """
@@ -79,7 +83,8 @@ def resolve(
     what = f"backbone {getattr(factory, '__name__', type(factory).__name__)}"
     if "label_inputs" in parameters:
         check_options(what, factory, options, set(parameters) - SIZES)
-        return factory(num_features, num_classes, label_inputs, generator=generator, **options)
+        types = {"edge_types": tuple(edge_types or ())} if "edge_types" in parameters else {}
+        return factory(num_features, num_classes, label_inputs, generator=generator, **types, **options)
     options = _foreign_options(parameters, options)
     if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         check_options(what, factory, options, set(parameters) - {"in_channels", "out_channels"})

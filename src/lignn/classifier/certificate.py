@@ -11,7 +11,7 @@ from lignn.equilibrium import Map, Solution, Status
 from lignn.equilibrium.wellposed import Bound, spectral_radius, theorem1
 from lignn.errors import InputError
 from lignn.methods import BoundMethod, Prediction
-from lignn.propagation import Adjacency
+from lignn.propagation import Adjacency, TypedAdjacency
 
 Verdict = Literal["yes", "no", "unknown"]
 
@@ -178,11 +178,15 @@ def theorem1_bounds(bound: BoundMethod) -> list[Bound]:
     labels = bound.problem.labels
     activation = "sigmoid" if labels.multilabel else "softmax"
     norm = bound.problem.once(("norm", found.adjacency), lambda: _norm(found.adjacency))
-    return theorem1(found.weight, len(labels.mask), norm, activation)
+    bounds = theorem1(found.weight, len(labels.mask), norm, activation)
+    # The readings "as stated" and "as proved" are for one operator; the spectral one holds for stacked ones too.
+    return bounds[2:] if isinstance(found.adjacency, TypedAdjacency) else bounds
 
 
 def _norm(adj: Adjacency) -> float:
-    """Return `‖Ã‖₂`; for a directed graph its bound `√(‖Ã‖₁ ‖Ã‖_∞)`."""
+    """Return `‖Ã‖₂`; for a directed graph its bound `√(‖Ã‖₁ ‖Ã‖_∞)`, for types of edges that of `[I; Ã_1; …]`."""
+    if isinstance(adj, TypedAdjacency):
+        return adj.stacked_norm()
     if adj.T is adj:
         return adj.spectral_radius()
     matrix = adj.to_scipy()

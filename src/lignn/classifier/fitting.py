@@ -123,7 +123,7 @@ def _assemble(settings: Settings, graph: Graph, known: KnownLabels, unseen: Tens
     """Return the method with weights from the seed, and its problems."""
 
     def build(generator: Generator) -> Method:
-        return settings.build(graph.num_features, known.num_classes, generator)
+        return settings.build(graph.num_features, known.num_classes, generator, graph.edge_types)
 
     hidden = unseen if settings.values["inductive"] else None
     return assemble(build, graph, known, seed=settings.values["seed"], unseen=hidden, device=settings.device)

@@ -14,13 +14,15 @@ from torch import Tensor
 
 from lignn.classifier.columns import align_table
 from lignn.errors import InputError
-from lignn.graph import Graph, Split
+from lignn.graph import Graph, Split, types
 from lignn.graph.names import lookup
 from lignn.labels import KnownLabels
 from lignn.methods import Prediction
 
 
-def grow(graph: Graph, features: Any, edges: Any, ids: Sequence[str] | None, edge_weight: Any) -> Graph:
+def grow(
+    graph: Graph, features: Any, edges: Any, ids: Sequence[str] | None, edge_weight: Any, edge_type: Any = None
+) -> Graph:
     """Return `graph` with more nodes, which follow its last one, and the edges that join them.
 
     In an undirected graph the new edges go both ways too.
@@ -32,28 +34,33 @@ def grow(graph: Graph, features: Any, edges: Any, ids: Sequence[str] | None, edg
     if (graph.node_ids is None) != (ids is None):
         wanted = "has ids: give ids for the new nodes" if ids is None else "has no ids: leave them out"
         raise InputError(f"the graph {wanted}")
-    if (graph.edge_weight is None) != (edge_weight is None):
-        wanted = "has edge weights: give edge_weight" if edge_weight is None else "has no edge weights: leave them out"
-        raise InputError(f"the graph {wanted} for the new edges")
+    _check_edges("edge weights", "edge_weight", graph.edge_weight, edge_weight)
+    _check_edges("types of edges", "edge_type", graph.edge_type, edge_type)
     node_ids = None
     if graph.node_ids is not None:
         node_ids = np.concatenate([graph.node_ids, np.asarray(ids, graph.node_ids.dtype)])
-    added = Graph(_edge_index(edges, node_ids), num_nodes=n, node_ids=node_ids, edge_weight=edge_weight)
+    added = Graph(
+        _edge_index(edges, node_ids),
+        num_nodes=n,
+        node_ids=node_ids,
+        edge_weight=edge_weight,
+        edge_type=None if edge_type is None else types.numbers(edge_type, graph.edge_types or ()),
+        edge_types=graph.edge_types,
+    )
     if graph.is_undirected:
         added = added.to_undirected()
-    weight = None
-    if graph.edge_weight is not None and added.edge_weight is not None:
-        weight = torch.cat([graph.edge_weight, added.edge_weight.to(graph.edge_weight.dtype)])
     return Graph(
         torch.cat([graph.edge_index, added.edge_index], 1),
         x=x,
         y=None if graph.y is None else padded(graph.y, n, -1),
-        edge_weight=weight,
+        edge_weight=_joined(graph.edge_weight, added.edge_weight),
         num_nodes=n,
         node_ids=node_ids,
         class_names=graph.class_names,
         name=graph.name,
         feature_names=graph.feature_names,
+        edge_type=_joined(graph.edge_type, added.edge_type),
+        edge_types=graph.edge_types,
     )
 
 
@@ -77,6 +84,18 @@ def split_for(split: Split, num_nodes: int) -> Split:
 def padded(rows: Tensor, num_nodes: int, value: int = 0) -> Tensor:
     """Return `rows` with more rows, all of one value."""
     return torch.cat([rows, rows.new_full((num_nodes - len(rows), *rows.shape[1:]), value)])
+
+
+def _check_edges(what: str, parameter: str, old: Tensor | None, new: Any) -> None:
+    """Refuse new edges without what the old ones have, or with what they do not have."""
+    if (old is None) != (new is None):
+        wanted = f"has {what}: give {parameter}" if new is None else f"has no {what}: leave them out"
+        raise InputError(f"the graph {wanted} for the new edges")
+
+
+def _joined(old: Tensor | None, new: Tensor | None) -> Tensor | None:
+    """Return the values of the old and the new edges."""
+    return None if old is None or new is None else torch.cat([old, new.to(old.dtype)])
 
 
 def _count_new(ids: Sequence[str] | None, features: Any) -> int:

@@ -42,6 +42,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         preset: "practical", or "paper" for the values behind the paper's tables.
         hidden: width of the network's hidden layers.
         dropout: dropout probability of the network.
+        both_directions: let `rgcn` pass messages against the edges too, with weights of their own; default no.
         feature_mask: share of the nodes whose features are hidden in an epoch, so that labels must carry it.
         lr: learning rate of Adam.
         weight_decay: weight decay of Adam.
@@ -85,6 +86,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         preset: str = "practical",
         hidden: int | None = None,
         dropout: float | None = None,
+        both_directions: bool | None = None,
         feature_mask: float | None = None,
         lr: float | None = None,
         weight_decay: float | None = None,
@@ -113,6 +115,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         self.preset = preset
         self.hidden = hidden
         self.dropout = dropout
+        self.both_directions = both_directions
         self.feature_mask = feature_mask
         self.lr = lr
         self.weight_decay = weight_decay
@@ -275,7 +278,12 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         return update
 
     def add_nodes(
-        self, features: Any, edges: Any, ids: Sequence[str] | None = None, edge_weight: Any = None
+        self,
+        features: Any,
+        edges: Any,
+        ids: Sequence[str] | None = None,
+        edge_weight: Any = None,
+        edge_type: Any = None,
     ) -> Decision:
         """Predict nodes that were not there in training, without training; they stay part of the graph.
 
@@ -286,13 +294,14 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
                 undirected graph they are used in both directions.
             ids: ids of the new nodes, for a graph with ids.
             edge_weight: one weight per edge, for a graph with weights.
+            edge_type: one type per edge, by name or number, for a graph with types of edges.
 
         Returns:
             The decision on the new nodes.
         """
         check_is_fitted(self)
         fitted, old = self._fitted, self.graph_.num_nodes
-        graph = growth.grow(self.graph_, features, edges, ids, edge_weight)
+        graph = growth.grow(self.graph_, features, edges, ids, edge_weight, edge_type)
         bound = scoring.bind(fitted, graph, growth.labels_for(fitted.prediction, graph.num_nodes))
         proved = bound.accepts_start and unique_for_all_labels(bound)
         prediction = bound.solve(growth.state_for(fitted.prediction, graph.num_nodes) if proved else None)

@@ -209,7 +209,8 @@ def _restored(path: Path, config: dict[str, Any], parameters: dict[str, Any]) ->
     with safe_open(path / WEIGHTS, "pt") as file:
         tensors = unflatten({key: file.get_tensor(key) for key in file.keys()})  # noqa: SIM118
     graph = Graph.read(path / GRAPH).replace(name=config["graph"]["name"])
-    method = settings.build(graph.num_features, len(classes), torch.Generator().manual_seed(0))
+    generator = torch.Generator().manual_seed(0)
+    method = settings.build(graph.num_features, len(classes), generator, config["graph"].get("edge_types"))
     method.to(settings.device, settings.dtype)
     method.load_state_dict(config["more_weights"] | tensors.get("weights", {}))
     method.eval()
@@ -289,6 +290,7 @@ def _statistics(graph: Graph) -> dict[str, Any]:
         "classes": graph.num_classes,
         "labelled": int(graph.labelled.sum()),
         "undirected": graph.is_undirected,
+        "edge_types": graph.edge_types,
     }
 
 

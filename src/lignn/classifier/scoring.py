@@ -7,8 +7,8 @@ One rule decides which labels of a graph are inputs, by the content of the graph
 * another graph with one split: all its labels except those of validation and test nodes;
 * another graph with several splits: those of the nodes in `known`, which must be given.
 
-Nodes with their ids, edges with their weights, features and labels are content. The name of the graph, its splits, the
-order of edges and of named feature columns, and how features are stored are not.
+Nodes with their ids, edges with their weights and types, features and labels are content. The name of the graph, its
+splits, the order of edges and of named feature columns, and how features are stored are not.
 """
 
 from __future__ import annotations
@@ -75,6 +75,7 @@ def _same_content(one: Graph, other: Graph) -> bool:
     parts = ("y", "node_ids")
     return (
         all(_equal(getattr(one, part), getattr(other, part)) for part in parts)
+        and _names_of_types(one) == _names_of_types(other)
         and _equal(_sorted_edges(one), _sorted_edges(other))
         and _same_features(one.x, other.x)
     )
@@ -87,11 +88,21 @@ def _same_features(one: Any, other: Any) -> bool:
 
 
 def _sorted_edges(graph: Graph) -> np.ndarray:
-    """Return sources, targets and weights of the edges, in an order that does not depend on how they are stored."""
+    """Return sources, targets, types and weights of the edges, in an order that does not depend on how they are stored.
+
+    Types are numbered in the order of their names.
+    """
     source, target = graph.edge_index.numpy()
     weight = np.ones(len(source)) if graph.edge_weight is None else graph.edge_weight.numpy()
-    order = np.lexsort((weight, target, source))
-    return np.stack([source[order], target[order], weight[order]])
+    kind = np.zeros(len(source))
+    if graph.edge_type is not None and graph.edge_types is not None:
+        kind = np.argsort(np.argsort(graph.edge_types))[graph.edge_type.numpy()]
+    order = np.lexsort((weight, kind, target, source))
+    return np.stack([source[order], target[order], kind[order], weight[order]])
+
+
+def _names_of_types(graph: Graph) -> list[str] | None:
+    return None if graph.edge_types is None else sorted(graph.edge_types)
 
 
 def _equal(one: Any, other: Any) -> bool:

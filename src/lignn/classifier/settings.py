@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -113,7 +113,9 @@ class Settings:
         """How to train."""
         return training.Settings(**{name: self.values[name] for name in OF_TRAINING})
 
-    def build(self, num_features: int, num_classes: int, generator: Generator) -> Method:
+    def build(
+        self, num_features: int, num_classes: int, generator: Generator, edge_types: Sequence[str] | None = None
+    ) -> Method:
         """Return the method with fresh weights from `generator`; an instance is copied."""
         if isinstance(self.method, Method):
             return copy.deepcopy(self.method)
@@ -126,6 +128,7 @@ class Settings:
             backbone=copy.deepcopy(self.backbone) if isinstance(self.backbone, nn.Module) else self.backbone,
             backbone_options=self.network(),
             generator=generator,
+            edge_types=edge_types,
             **(options | dict(self.method_options)),
         )
 
@@ -137,6 +140,7 @@ class Settings:
         known: set[str] = set()
         if isinstance(self.method, str):
             known = network_options(self.method, self.backbone, self.method_options.get("base", "backbone"))
+        known &= self.values.keys()
         wanted = {name: self.values[name] for name in OF_NETWORK if name in self.explicit or name in known}
         return wanted | dict(self.backbone_options)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, islice
@@ -57,13 +57,21 @@ class CorrectAndSmooth(Method):
         steps: number of propagations in each phase; `BoundMethod.choose` may choose fewer.
         accumulating: add up the errors estimated at all steps instead of using the last estimate, as in the runs
             behind the paper's figures.
+        type_weights: factors of the weights of edges by the name of their type, in both phases; types that are not
+            named keep their weights.
 
     Attributes:
         chosen: how many steps of Correct and of Smooth to take; None before `BoundMethod.choose`.
     """
 
     def __init__(
-        self, base: Method, lambda_c: float = 0.5, lambda_s: float = 0.5, steps: int = 50, accumulating: bool = False
+        self,
+        base: Method,
+        lambda_c: float = 0.5,
+        lambda_s: float = 0.5,
+        steps: int = 50,
+        accumulating: bool = False,
+        type_weights: Mapping[str, float] | None = None,
     ) -> None:
         super().__init__()
         if not (0 < lambda_c <= 1 and 0 < lambda_s <= 1 and steps >= 0):
@@ -73,6 +81,7 @@ class CorrectAndSmooth(Method):
         self.lambda_s = lambda_s
         self.steps = steps
         self.accumulating = accumulating
+        self.type_weights = type_weights
         self.chosen: tuple[int, int] | None = None
 
     def get_extra_state(self) -> Tensor:
@@ -114,12 +123,13 @@ class CorrectAndSmooth(Method):
 
     def corrections(self, problem: Problem, base: Tensor) -> Iterator[Tensor]:
         """Yield the states of Correct, beginning with the base prediction."""
-        states = iterate(correct(problem.lazy(self.lambda_c), problem.labels, base), base, self.steps)
+        lazy = problem.lazy(self.lambda_c, self.type_weights)
+        states = iterate(correct(lazy, problem.labels, base), base, self.steps)
         return accumulate(states, lambda total, state: total + state - base) if self.accumulating else states
 
     def smoothings(self, problem: Problem, start: Tensor) -> Iterator[Tensor]:
         """Yield the states of Smooth, beginning with its start."""
-        return iterate(smooth(problem.lazy(self.lambda_s), problem.labels), start, self.steps)
+        return iterate(smooth(problem.lazy(self.lambda_s, self.type_weights), problem.labels), start, self.steps)
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,7 +38,7 @@ class Network(Method):
 
     def probabilities(self, problem: Problem) -> Tensor:
         """Return `σ(f_θ(A, X))`."""
-        adj = problem.adjacency(self.backbone.normalization, self.backbone.self_loops)
+        adj = problem.operator(self.backbone)
         return problem.labels.activation(self.backbone(problem.x, adj))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
@@ -14,9 +14,10 @@ import torch
 from scipy.sparse.csgraph import breadth_first_order
 from torch import Generator, Tensor
 
+from lignn.backbones import Backbone
 from lignn.equilibrium import Map, Solution
 from lignn.equilibrium.solvers import Solver
-from lignn.graph import Graph
+from lignn.graph import Graph, types
 from lignn.labels import KnownLabels
 from lignn.propagation import Adjacency, SparseMatrix
 from lignn.propagation.adjacency import Normalization
@@ -91,9 +92,25 @@ class Problem:
 
         return self.once((normalization, self_loops), make)
 
-    def lazy(self, lam: float) -> Adjacency:
-        """Return `A_λ = (1-λ) I + λ Ã`."""
-        return self.once(("lazy", lam), lambda: self.adjacency().lazy(lam))
+    def operator(self, backbone: Backbone) -> Adjacency:
+        """Return the operator that a backbone propagates with."""
+        return self.once(backbone.operator, lambda: backbone.adjacency(self.edges, self.dtype).to(self.device))
+
+    def lazy(self, lam: float, type_weights: Mapping[str, float] | None = None) -> Adjacency:
+        """Return `A_λ = (1-λ) I + λ Ã`.
+
+        Args:
+            lam: λ.
+            type_weights: factors of the weights of the edges by the name of their type, see `types.weighted`.
+        """
+        if not type_weights:
+            return self.once(("lazy", lam), lambda: self.adjacency().lazy(lam))
+
+        def make() -> Adjacency:
+            edges = types.weighted(self.edges, type_weights)
+            return Adjacency.normalized(edges, dtype=self.dtype).lazy(lam).to(self.device)
+
+        return self.once(("lazy", lam, repr(type_weights)), make)
 
     def knowing(self, labels: KnownLabels) -> Problem:
         """Return the same graph with other known labels."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from lignn.backbones import Backbone
 from lignn.equilibrium import Implicit, LastStep
 from lignn.equilibrium.solvers import Anderson, Solver
@@ -24,11 +26,15 @@ class LPA(LabelInputted):
     Args:
         lam: λ; it changes the path to the equilibrium on unlabelled nodes, not the equilibrium itself.
         solver: solver of the equilibrium; `Picard(tol=0, max_steps=k)` for k propagations.
+        type_weights: factors of the weights of edges by the name of their type, e.g. `{"pays": 1.0, "uses": 0.2}`;
+            types that are not named keep their weights.
     """
 
-    def __init__(self, lam: float = 0.9, solver: Solver | None = None) -> None:
+    def __init__(
+        self, lam: float = 0.9, solver: Solver | None = None, type_weights: Mapping[str, float] | None = None
+    ) -> None:
         solver = solver or Anderson(tol=1e-6, max_steps=1000)
-        super().__init__(PropagationStep(lam), ShareOfTraining(), solver, LastStep())
+        super().__init__(PropagationStep(lam, type_weights=type_weights), ShareOfTraining(), solver, LastStep())
 
 
 class ResLPA(LabelInputted):

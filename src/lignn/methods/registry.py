@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from torch import Generator, nn
@@ -51,6 +51,7 @@ def build(
     backbone_options: Mapping[str, Any] | None = None,
     base: str = "backbone",
     generator: Generator | None = None,
+    edge_types: Sequence[str] | None = None,
     **options: Any,
 ) -> Method:
     """Return the method called `name` for graphs of this size.
@@ -63,6 +64,7 @@ def build(
         backbone_options: the network's own settings, such as `hidden` and `dropout`.
         base: the method that `correct_and_smooth` corrects.
         generator: draws the weights.
+        edge_types: names of the types of edges, for networks that tell them apart; None for edges without types.
         options: the method's own settings. For methods with a solver, `tol` and `max_steps` may be given beside the
             name of the solver, which is "anderson" by default.
     """
@@ -71,7 +73,7 @@ def build(
     network, sizes = dict(backbone_options or {}), (num_features, num_classes)
 
     def resolved(spec: Spec, label_inputs: int, **fixed: Any) -> Any:
-        return resolve(spec, *sizes, label_inputs, generator, **(network | fixed))
+        return resolve(spec, *sizes, label_inputs, generator, edge_types, **(network | fixed))
 
     match METHODS[name].network:
         case "labels":
@@ -83,7 +85,8 @@ def build(
         case "own":
             return _call(name, sizes, network | options, generator=generator)
         case "base":
-            inner = build(base, *sizes, backbone=backbone, backbone_options=network, generator=generator)
+            more: dict[str, Any] = {"backbone_options": network, "generator": generator, "edge_types": edge_types}
+            inner = build(base, *sizes, backbone=backbone, **more)
             return _call(name, (inner,), options)
         case "none":
             return _call(name, (), options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Self, get_args
@@ -86,7 +87,7 @@ class BackboneStep(Step):
         return None if self.jacobian == "exact" else self._bound(problem, self.jacobian)
 
     def _bound(self, problem: Problem, jacobian: SoftmaxJacobian) -> Map:
-        adj = problem.adjacency(self.backbone.normalization, self.backbone.self_loops)
+        adj = problem.operator(self.backbone)
         features = self.backbone.features(problem.x, adj)
         return lambda state: problem.labels.activation(self.backbone.step(features, state, adj), jacobian)
 
@@ -95,7 +96,7 @@ class BackboneStep(Step):
         weight = self.backbone.label_weight
         if weight is None:
             return None
-        return LabelWeight(weight, problem.adjacency(self.backbone.normalization, self.backbone.self_loops))
+        return LabelWeight(weight, problem.operator(self.backbone))
 
     def loss(self, labels: KnownLabels, state: Tensor, nodes: Tensor) -> Tensor:
         """Return the cross-entropy."""
@@ -114,16 +115,20 @@ class PropagationStep(Step):
     Args:
         lam: λ.
         residual: g_θ, without label inputs; None for plain label propagation.
+        type_weights: factors of the weights of edges by their type.
     """
 
     linear: ClassVar[bool] = True
 
-    def __init__(self, lam: float, residual: Backbone | None = None) -> None:
+    def __init__(
+        self, lam: float, residual: Backbone | None = None, type_weights: Mapping[str, float] | None = None
+    ) -> None:
         super().__init__()
         if not 0 < lam <= 1:
             raise ConfigError(f"λ must be above 0 and at most 1, got {lam}")
         self.lam = lam
         self.residual = residual
+        self.type_weights = type_weights
 
     @property
     def reads_labels(self) -> bool:
@@ -143,11 +148,11 @@ class PropagationStep(Step):
         With residuals, the state of nodes that no known label reaches is kept at zero: A_λ does not contract there, and
         the residuals would add up without bound.
         """
-        lazy = problem.lazy(self.lam)
+        lazy = problem.lazy(self.lam, self.type_weights)
         if self.residual is None:
             return lambda state: lazy @ state
         reached = lazy.restricted(rows=problem.evidence)
-        adj = problem.adjacency(self.residual.normalization, self.residual.self_loops)
+        adj = problem.operator(self.residual)
         estimated = self.residual(problem.x, adj)
         offset = self.lam * estimated * problem.evidence.to(estimated.device)[:, None]
         return lambda state: reached @ state + offset

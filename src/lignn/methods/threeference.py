@@ -30,7 +30,7 @@ class NeighbourStep(BackboneStep):
 
     def bind(self, problem: Problem) -> Map:
         """Return the map; the operator of the labels has no diagonal."""
-        adj = problem.adjacency(self.backbone.normalization, self.backbone.self_loops)
+        adj = problem.operator(self.backbone)
         features = self.backbone.features(problem.x, adj)
         neighbours = self._neighbours(problem)
         return lambda state: problem.labels.activation(self.backbone.step(features, state, neighbours))
@@ -42,7 +42,7 @@ class NeighbourStep(BackboneStep):
 
     def _neighbours(self, problem: Problem) -> Adjacency:
         """Return `Ã - diag Ã`."""
-        adj = problem.adjacency(self.backbone.normalization, self.backbone.self_loops)
+        adj = problem.operator(self.backbone)
         return problem.once(("no diagonal", adj), adj.without_diagonal)
 
 

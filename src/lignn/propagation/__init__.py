@@ -2,5 +2,6 @@
 
 from lignn.propagation.adjacency import Adjacency, PerOperator
 from lignn.propagation.sparse import SparseMatrix
+from lignn.propagation.typed import TypedAdjacency
 
-__all__ = ["Adjacency", "PerOperator", "SparseMatrix"]
+__all__ = ["Adjacency", "PerOperator", "SparseMatrix", "TypedAdjacency"]

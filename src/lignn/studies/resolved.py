@@ -65,7 +65,7 @@ def _backbone(name: str, options: dict[str, Any], method: Method) -> dict[str, A
 def _defaults(factory: Callable[..., Any]) -> dict[str, Any]:
     """Return the defaults of all arguments that are settings."""
     arguments = inspect.signature(factory).parameters.values()
-    others = ("label_inputs", "generator")
+    others = ("label_inputs", "edge_types", "generator")
     return {a.name: a.default for a in arguments if a.default is not a.empty and a.name not in others}
 
 

@@ -28,17 +28,18 @@ def assembled(config: RunConfig) -> tuple[Assembly, Scorer, int]:
     graph = datasets.load(config.dataset, **config.dataset_options)
     number, split = choose_split(graph, config.split)
     labels = KnownLabels.of(graph, split.train & graph.labelled, getattr(torch, config.precision))
-    build = partial(build_method, config, graph.num_features, graph.num_classes)
+    build = partial(build_method, config, graph)
     unseen = split.held_out if config.inductive else None
     return assemble(build, graph, labels, seed=config.seed, unseen=unseen), scorer(graph, split), number
 
 
-def build_method(config: RunConfig, num_features: int, num_classes: int, generator: Generator) -> Method:
-    """Return the method of `config` over its backbone, with fresh weights from `generator`."""
+def build_method(config: RunConfig, graph: Graph, generator: Generator) -> Method:
+    """Return the method of `config` over its backbone, for graphs like `graph`, with fresh weights from `generator`."""
     options = without_name(config.method) | {"backbone_options": without_name(config.backbone)}
+    options |= {"edge_types": graph.edge_types, "generator": generator}
     if "name" in config.backbone:
         options["backbone"] = config.backbone["name"]
-    return methods.build(config.method["name"], num_features, num_classes, generator=generator, **options)
+    return methods.build(config.method["name"], graph.num_features, graph.num_classes, **options)
 
 
 def settings_of(training: Mapping[str, Any]) -> Settings:
