@@ -1,4 +1,4 @@
-"""Datasets that need no download: the paper's two synthetic tasks, and two that come with installed libraries."""
+"""Datasets that need no download: the paper's two synthetic tasks, one with types of edges, and two of libraries."""
 
 from __future__ import annotations
 
@@ -73,6 +73,48 @@ def _check_chains(length: int, num_classes: int, chains_per_class: int, num_feat
             raise DatasetError(f"chains: {option} must be at least {bound}, got {value}")
     if not 0 <= noise < np.inf:
         raise DatasetError(f"chains: noise must be finite and not negative, got {noise}")
+
+
+def typed(
+    *,
+    num_nodes: int = 2000,
+    num_classes: int = 4,
+    edges_per_type: int = 2,
+    num_features: int = 16,
+    signal: float = 1.0,
+    seed: int = 42,
+) -> Graph:
+    """Return a directed graph in which only the types of edges tell what the class of a neighbour means.
+
+    There are as many types as classes. An edge of type r leads from a node of class `y - r` to one of class y (mod c),
+    and every node has the same number of incoming edges of each type. So without the types, the neighbourhoods of all
+    nodes look alike: each has as many sources of every class. With the types, one source of known class is enough.
+
+    Features are normal noise of variance 1, with `signal` added to the feature of the node's class.
+
+    Args:
+        num_nodes: number of nodes, a multiple of `num_classes`.
+        num_classes: number of classes and of types, c.
+        edges_per_type: number of incoming edges of each type at each node; their sources are drawn at random.
+        num_features: number of features, at least `num_classes`.
+        signal: what features say of the class; 0 for nothing, so that labels are the only evidence.
+        seed: seed of classes, edges and noise.
+    """
+    if num_classes < 2 or num_nodes < num_classes or num_nodes % num_classes:
+        raise DatasetError(f"typed: num_nodes must be a multiple of num_classes ≥ 2, got {num_nodes} and {num_classes}")
+    if edges_per_type < 1 or num_features < num_classes or not 0 <= signal < np.inf:
+        got = f"{edges_per_type}, {num_features} and {signal}"
+        raise DatasetError(f"typed: edges_per_type ≥ 1, num_features ≥ num_classes and signal ≥ 0 are needed, got {got}")
+    random = np.random.RandomState(seed)
+    y = random.permutation(np.arange(num_nodes) % num_classes)
+    members = np.argsort(y, kind="stable").reshape(num_classes, -1)
+    kind, target = (part.flatten() for part in np.indices((num_classes, num_nodes * edges_per_type)))
+    target //= edges_per_type
+    source = members[(y[target] - kind) % num_classes, random.randint(members.shape[1], size=len(kind))]
+    x = random.standard_normal((num_nodes, num_features))
+    x[np.arange(num_nodes), y] += signal
+    names = [f"shift-{number}" for number in range(num_classes)]
+    return Graph(np.stack([source, target]), x=x.astype(np.float32), y=y, edge_type=kind, edge_types=names)
 
 
 def digits(*, neighbours: int = 5) -> Graph:
