@@ -95,7 +95,8 @@ def answers(classifier: NodeClassifier, graph: Graph, split: Split) -> dict[str,
     note("update_labels")
     classifier.update_labels({node: [0] if several else 0}, epochs=1)
     note("train on")
-    added = classifier.add_nodes(np.zeros((1, 5)), [[0, 3], [N, N]], [NEW])
+    types = {} if graph.edge_types is None else {"edge_type": graph.edge_types}
+    added = classifier.add_nodes(np.zeros((1, 5)), [[0, 3], [N, N]], [NEW], **types)
     found["add_nodes"] = added.probabilities.tobytes()
     note("add_nodes")
     return found
@@ -131,6 +132,19 @@ def test_test_labels_of_several_classes_a_node_change_nothing(method: str) -> No
     split, graph = splits(False), whole(multilabel=True)
     versions = (graph, flipped(graph, split.test))
     same(*(answers(fit(method, version, split), version, split) for version in versions))
+
+
+@pytest.mark.parametrize("method", [name for name in NAMES if METHODS[name].network not in ("none", "own", "one hop")])
+@pytest.mark.parametrize("inductive", [False, True])
+def test_test_labels_change_nothing_along_types_of_edges(method: str, inductive: bool) -> None:
+    split, graph = splits(False), random_graph(n=N, seed=7, edge_types=("a", "b")).replace(node_ids=whole().node_ids)
+    options = {"backbone": "rgcn", "both_directions": True, "inductive": inductive}
+    one, same_, other = (
+        answers(fit(method, version, split, **options), version, split)
+        for version in (graph, flipped(graph, split.test), flipped(graph, split.train))
+    )
+    same(one, same_)
+    assert one["fit: predict_proba"] != other["fit: predict_proba"]
 
 
 @pytest.mark.parametrize("method", NAMES)

@@ -78,6 +78,20 @@ def test_exact_gradients_against_finite_differences(backbone, method):
     assert method == "label input" or solution.contraction > 0.01
 
 
+@pytest.mark.parametrize("method", EXACT_GRADIENT)
+@pytest.mark.parametrize("both_directions", [False, True])
+def test_exact_gradients_through_types_of_edges(method, both_directions):
+    graph = random_graph(n=N, num_features=4, seed=1, directed=True, weighted=True, edge_types=("a", "b"))
+    problem = Problem.of(graph, half_split(N, 1).train, torch.float64)
+    options = {"edge_types": graph.edge_types, "both_directions": both_directions, "num_bases": 2, "hidden": 8}
+    backbone = resolve("rgcn", 4, 3, 3, torch.Generator().manual_seed(2), **options).double()
+    model = EXACT_GRADIENT[method](backbone)
+    assert directional_error(model, problem, seed=3, step=1e-6) < 1e-7
+    solution = taped(model, problem, seed=3).solution
+    assert solution.ok
+    assert method == "label input" or solution.contraction > 0.01
+
+
 @pytest.mark.parametrize("method", PAPER_GRADIENT)
 @pytest.mark.parametrize("backbone", BACKBONES)
 def test_the_paper_s_gradient_against_the_dense_adjoint(backbone, method):

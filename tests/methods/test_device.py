@@ -45,8 +45,8 @@ def on_meta(method, backbone="gcn", **options):
     network = {} if METHODS[method].network == "own" else {"dropout": 0.3}
     generator = torch.Generator().manual_seed(0)
     solver = {"max_steps": 3} if "max_steps" in METHODS[method].parameters else {}
-    sizes = graph.num_features, graph.num_classes
-    built = build(method, *sizes, backbone=backbone, backbone_options=network, generator=generator, **solver)
+    sizes, more = (graph.num_features, graph.num_classes), {"generator": generator, "edge_types": graph.edge_types}
+    built = build(method, *sizes, backbone=backbone, backbone_options=network, **more, **solver)
     return built.to("meta"), problem, generator
 
 
@@ -69,6 +69,11 @@ def run(method, problem, generator):
 @pytest.mark.parametrize("method", LABEL_INPUTTED)
 def test_a_step_a_loss_and_its_backward_pass(method, backbone):
     run(*on_meta(method, backbone))
+
+
+@pytest.mark.parametrize("method", [*LABEL_INPUTTED, "backbone"])
+def test_types_of_edges(method):
+    run(*on_meta(method, "rgcn", edge_types=("a", "b")))
 
 
 @pytest.mark.parametrize("method", ["backbone", "reslpa", "threeference", "correct_and_smooth"])

@@ -104,7 +104,9 @@ def typed(
         raise DatasetError(f"typed: num_nodes must be a multiple of num_classes ≥ 2, got {num_nodes} and {num_classes}")
     if edges_per_type < 1 or num_features < num_classes or not 0 <= signal < np.inf:
         got = f"{edges_per_type}, {num_features} and {signal}"
-        raise DatasetError(f"typed: edges_per_type ≥ 1, num_features ≥ num_classes and signal ≥ 0 are needed, got {got}")
+        raise DatasetError(
+            f"typed: edges_per_type ≥ 1, num_features ≥ num_classes and signal ≥ 0 are needed, got {got}"
+        )
     random = np.random.RandomState(seed)
     y = random.permutation(np.arange(num_nodes) % num_classes)
     members = np.argsort(y, kind="stable").reshape(num_classes, -1)

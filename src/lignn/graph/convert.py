@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 import torch
+from torch import Tensor
 
 from lignn.errors import GraphError
 from lignn.graph import names
@@ -18,30 +19,67 @@ from lignn.graph.split import PARTS, Split
 
 if TYPE_CHECKING:
     import networkx as nx
-    from torch_geometric.data import Data
+    from torch_geometric.data import Data, HeteroData
+
+_TYPE_NAMES = "edge_type_names"
+"""Attribute of a PyG `Data` with the names of the types of edges."""
 
 
-def from_pyg(data: Data, **parts: Any) -> Graph:
-    """Return a graph from a PyG `Data`; without `edge_weight`, a one-column `edge_attr` gives the weights."""
-    weight = data.get("edge_weight")
-    if weight is None and (attr := data.get("edge_attr")) is not None and attr.numel() == data.num_edges:
-        weight = attr.flatten()
-    y = data.get("y")
-    if y is not None and y.ndim == 2 and y.shape[1] == 1:
-        y = y[:, 0]
-    masks = [data.get(f"{part}_mask") for part in PARTS]
-    splits: list[Split] = []
-    if all(mask is not None for mask in masks):
-        columns = [mask.reshape(data.num_nodes, -1).bool() for mask in masks]
-        splits = [Split(*(c[:, min(run, c.shape[1] - 1)] for c in columns)) for run in range(columns[0].shape[1])]
-    arguments = {"x": data.get("x"), "y": y, "edge_weight": weight, "num_nodes": data.num_nodes, "splits": splits}
+def from_pyg(data: Data | HeteroData, **parts: Any) -> Graph:
+    """Return a graph from a PyG `Data` or `HeteroData`."""
+    from torch_geometric.data import HeteroData
+
+    if isinstance(data, HeteroData):
+        from lignn.graph import hetero
+
+        return hetero.from_hetero(data, **parts)
+    arguments = {
+        "x": data.get("x"),
+        "y": labels_of(data),
+        "edge_weight": weights_of(data),
+        "num_nodes": data.num_nodes,
+        "splits": splits_of([data.get(f"{part}_mask") for part in PARTS], data.num_nodes),
+        "edge_type": data.get("edge_type"),
+        "edge_types": data.get(_TYPE_NAMES),
+    }
     return Graph(data.edge_index, **(arguments | parts))
 
 
-def to_pyg(graph: Graph) -> Data:
-    """Return a PyG `Data` with the same tensors; CSR features become a torch sparse COO tensor."""
+def weights_of(store: Any) -> Tensor | None:
+    """Return the weights of a PyG graph's edges; without `edge_weight`, a one-column `edge_attr` gives them."""
+    weight = store.get("edge_weight")
+    if weight is None and (attr := store.get("edge_attr")) is not None and attr.numel() == store.num_edges:
+        weight = attr.flatten()
+    return weight
+
+
+def labels_of(store: Any) -> Tensor | None:
+    """Return the labels of a PyG graph's nodes; those in a single column are class numbers."""
+    y = store.get("y")
+    return y[:, 0] if y is not None and y.ndim == 2 and y.shape[1] == 1 else y
+
+
+def splits_of(masks: list[Tensor | None], num_nodes: int) -> list[Split]:
+    """Return the splits in the masks (n or n×runs) of training, validation and test; none if one of them is missing."""
+    there = [mask for mask in masks if mask is not None]
+    if len(there) < len(masks):
+        return []
+    columns = [mask.reshape(num_nodes, -1).bool() for mask in there]
+    return [Split(*(c[:, min(run, c.shape[1] - 1)] for c in columns)) for run in range(columns[0].shape[1])]
+
+
+def to_pyg(graph: Graph) -> Data | HeteroData:
+    """Return a PyG graph with the same tensors; CSR features become a torch sparse COO tensor.
+
+    If the graph's table has a column `type`, the types of its nodes, the result is a `HeteroData`. Otherwise it is a
+    `Data`, with the types of edges as `edge_type` (numbers) and `edge_type_names`.
+    """
     from torch_geometric.data import Data
 
+    from lignn.graph import hetero
+
+    if hetero.has_node_types(graph):
+        return hetero.to_hetero(graph)
     x = graph.x
     if isinstance(x, sp.csr_array):
         coo = x.tocoo()
@@ -50,6 +88,9 @@ def to_pyg(graph: Graph) -> Data:
     data = Data(x=x, edge_index=graph.edge_index, y=graph.y, num_nodes=graph.num_nodes)
     if graph.edge_weight is not None:
         data.edge_weight = graph.edge_weight
+    if graph.edge_type is not None:
+        data.edge_type = graph.edge_type
+        data[_TYPE_NAMES] = graph.edge_types
     if graph.splits:
         for part in PARTS:
             data[f"{part}_mask"] = getattr(graph.splits[0], part)
@@ -72,7 +113,9 @@ def to_scipy(graph: Graph) -> sp.csr_array:
     return sp.coo_array((weight, (source, target)), shape=(graph.num_nodes,) * 2).tocsr()
 
 
-def from_networkx(graph: nx.Graph, label: str, weight: str, x: str, missing: Collection[str] | None) -> Graph:
+def from_networkx(
+    graph: nx.Graph, label: str, weight: str, x: str, missing: Collection[str] | None, edge_type: str
+) -> Graph:
     """Return a graph from NetworkX.
 
     Labels may be values of any type; their texts become the class names. A missing label, NaN, -1 and the marks in
@@ -82,14 +125,11 @@ def from_networkx(graph: nx.Graph, label: str, weight: str, x: str, missing: Col
     """
     nodes = list(graph.nodes)
     number = {node: i for i, node in enumerate(nodes)}
-    edges = [(number[s], number[t], data.get(weight)) for s, t, data in graph.edges(data=True)]
+    edges = [(number[s], number[t], data) for s, t, data in graph.edges(data=True)]
     if not graph.is_directed():
-        edges += [(t, s, w) for s, t, w in edges if s != t]
-    if some := [e for e in edges if (e[2] is None) != (edges[0][2] is None)]:
-        s, t, _ = some[0]
-        raise GraphError(
-            f"edge {nodes[s]!r} → {nodes[t]!r} and the first edge: one has a {weight!r}, the other has none"
-        )
+        edges += [(t, s, data) for s, t, data in edges if s != t]
+    weights, types = (_edge_values(edges, nodes, attribute) for attribute in (weight, edge_type))
+    type_names = None if types is None else names.sorted_classes(map(str, types))
     labels = [_label(data.get(label)) for _, data in graph.nodes(data=True)]
     several = any(isinstance(value, list | set | frozenset) for value in labels)
     y, class_names = (
@@ -104,12 +144,25 @@ def from_networkx(graph: nx.Graph, label: str, weight: str, x: str, missing: Col
         np.array([e[:2] for e in edges], np.int64).T,
         x=None if not features or features[0] is None else _matrix(features, x),
         y=y,
-        edge_weight=np.array([e[2] for e in edges], np.float32) if edges and edges[0][2] is not None else None,
+        edge_weight=None if weights is None else np.array(weights, np.float32),
         num_nodes=len(nodes),
         node_ids=[str(node) for node in nodes],
         class_names=class_names,
         name=graph.name or "graph",
+        edge_type=None if types is None or type_names is None else [type_names.index(str(kind)) for kind in types],
+        edge_types=type_names,
     )
+
+
+def _edge_values(edges: list[tuple[int, int, dict[str, Any]]], nodes: list[Any], attribute: str) -> list[Any] | None:
+    """Return an attribute of all edges; None if they do not have it."""
+    values = [data.get(attribute) for _, _, data in edges]
+    for (s, t, _), value in zip(edges, values, strict=True):
+        if (value is None) != (values[0] is None):
+            raise GraphError(
+                f"edge {nodes[s]!r} → {nodes[t]!r} and the first edge: one has a {attribute!r}, the other has none"
+            )
+    return values if values and values[0] is not None else None
 
 
 def _label(value: Any) -> Any:
@@ -172,7 +225,11 @@ def to_networkx(graph: Graph) -> nx.MultiDiGraph:
                 label if graph.class_names is None or graph.is_multilabel else graph.class_names[label]
             )
         result.add_node(node, **attributes)
-    weights = [None] * graph.num_edges if graph.edge_weight is None else graph.edge_weight.tolist()
-    for (s, t), w in zip(graph.edge_index.T.tolist(), weights, strict=True):
-        result.add_edge(ids[s], ids[t], **({} if w is None else {"weight": w}))
+    values: dict[str, list[Any]] = {}
+    if graph.edge_weight is not None:
+        values["weight"] = graph.edge_weight.tolist()
+    if graph.edge_type is not None and graph.edge_types is not None:
+        values["type"] = [graph.edge_types[number] for number in graph.edge_type.tolist()]
+    for edge, (s, t) in enumerate(graph.edge_index.T.tolist()):
+        result.add_edge(ids[s], ids[t], **{name: value[edge] for name, value in values.items()})
     return result

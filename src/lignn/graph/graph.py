@@ -23,7 +23,7 @@ from lignn.graph.validate import Features
 if TYPE_CHECKING:
     import networkx as nx
     import pyarrow as pa
-    from torch_geometric.data import Data
+    from torch_geometric.data import Data, HeteroData
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -226,19 +226,19 @@ class Graph:
         return self.replace(edge_index=edge_index, edge_weight=weight, edge_type=edge_type)
 
     @classmethod
-    def from_pyg(cls, data: Data, **parts: Any) -> Graph:
-        """Return a graph from a PyG `Data`; its masks (n or n×runs) become splits.
+    def from_pyg(cls, data: Data | HeteroData, **parts: Any) -> Graph:
+        """Return a graph from a PyG `Data` or `HeteroData`; its masks (n or n×runs) become splits.
 
         Args:
-            data: the PyG graph.
+            data: the PyG graph. Types of nodes become the column `type` of the table, see `lignn.graph.hetero`.
             parts: arguments of `Graph` that replace those taken from `data`.
         """
         from lignn.graph import convert
 
         return convert.from_pyg(data, **parts)
 
-    def to_pyg(self) -> Data:
-        """Return this graph as a PyG `Data`, with the first split as masks."""
+    def to_pyg(self) -> Data | HeteroData:
+        """Return this graph as a PyG `Data`, or `HeteroData` if its table has a column `type`; first split as masks."""
         from lignn.graph import convert
 
         return convert.to_pyg(self)
@@ -251,6 +251,7 @@ class Graph:
         weight: str = "weight",
         x: str = "x",
         missing: Collection[str] | None = None,
+        edge_type: str = "type",
     ) -> Graph:
         """Return a graph from NetworkX; an undirected edge becomes two directed ones.
 
@@ -260,13 +261,14 @@ class Graph:
             weight: edge attribute with the weight.
             x: node attribute with the features.
             missing: texts of labels that mean unknown, see `read`.
+            edge_type: edge attribute with the type.
         """
         from lignn.graph import convert
 
-        return convert.from_networkx(graph, label, weight, x, missing)
+        return convert.from_networkx(graph, label, weight, x, missing, edge_type)
 
     def to_networkx(self) -> nx.MultiDiGraph:
-        """Return this graph as a NetworkX multigraph, with the attributes `label`, `x` and `weight`."""
+        """Return this graph as a NetworkX multigraph, with the attributes `label`, `x`, `weight` and `type`."""
         from lignn.graph import convert
 
         return convert.to_networkx(self)
