@@ -240,3 +240,21 @@ def test_a_real_ctrl_c(place: Path) -> None:
     assert "go on with: lignn fit mine -o new --resume" in rest
     assert "Traceback" not in rest
     assert lignn.load(place / "new").n_iter_ >= 1
+
+
+def test_types_of_edges_and_their_directions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lignn.datasets.load("typed", num_nodes=40).write("typed.npz")
+    run("fit", "./typed.npz", "-o", "model", *TINY, "--backbone", "rgcn", "--both-directions")
+    classifier = lignn.load("model")
+    assert classifier.both_directions is True
+    assert len(classifier.method_.step.backbone.convs[0].weight) == 8
+    assert lignn.load("model").graph_.edge_types == ("shift-0", "shift-1", "shift-2", "shift-3")
+    assert "spectral radius" in run("diagnose", "model").lower()
+    weights = "type_weights={'shift-0' = 100}"
+    run("fit", "./typed.npz", "-o", "lpa", "--method", "lpa", "--method-options", weights)
+    assert lignn.load("lpa").method_options == {"type_weights": {"shift-0": 100}}
+    wrong = outcome("fit", "./typed.npz", "-o", "no", "--method", "lpa", "--method-options", "type_weights={shift=2}")
+    assert wrong.code == 2
+    assert "'shift' is no type of the edges of typed; did you mean 'shift-" in wrong.err
+    assert not (tmp_path / "no").exists()

@@ -6,7 +6,7 @@ from lignn.errors import DatasetError
 
 def test_names_are_unique_and_found() -> None:
     names = catalogue.names()
-    assert len(names) == len(set(names)) == 29
+    assert len(names) == len(set(names)) == 30
     assert [catalogue.find(name).name for name in names] == names
 
 

@@ -1,4 +1,4 @@
-"""The embedded datasets: weekday, chains, digits and karate."""
+"""The embedded datasets: weekday, chains, typed, digits and karate."""
 
 import datetime
 import hashlib
@@ -157,6 +157,47 @@ def test_digits_neighbours_are_nearest() -> None:
             graph.x[adjacency.indices[slice(*adjacency.indptr[node : node + 2])]] - graph.x[node], axis=1
         )
         np.testing.assert_allclose(np.sort(found)[:3], distance[node], rtol=1e-5)
+
+
+@pytest.mark.parametrize("options", [{}, {"num_nodes": 60, "num_classes": 3, "edges_per_type": 1, "seed": 1}])
+def test_types_of_edges_alone_tell_what_a_neighbours_class_means(options: dict[str, int]) -> None:
+    graph = lignn.datasets.load("typed", **options)
+    defaults = {"num_nodes": 2000, "num_classes": 4, "edges_per_type": 2}
+    n, c, k = ((defaults | options)[name] for name in defaults)
+    assert (graph.num_nodes, graph.num_classes, graph.num_edges) == (n, c, n * c * k)
+    assert graph.edge_types == tuple(f"shift-{number}" for number in range(c))
+    source, target = graph.edge_index
+    assert torch.equal((graph.y[source] + graph.edge_type) % c, graph.y[target])
+    for kinds in (graph.y[source], graph.edge_type):  # the same histogram of classes and of types at every node
+        counted = torch.zeros(n, c, dtype=torch.int64)
+        counted.index_put_((target, kinds), torch.ones_like(target), accumulate=True)
+        assert (counted == k).all()
+    assert graph.y.bincount().tolist() == [n // c] * c
+
+
+def test_what_the_features_of_the_typed_graph_say() -> None:
+    loud, mute = (lignn.datasets.load("typed", signal=signal) for signal in (1.0, 0.0))
+    assert torch.equal(loud.edge_index, mute.edge_index)
+    difference = loud.x - mute.x
+    torch.testing.assert_close(difference[:, :4], torch.nn.functional.one_hot(loud.y).float())
+    assert not difference[:, 4:].any()
+    assert abs(mute.x.mean()) < 0.02
+    assert torch.equal(lignn.datasets.load("typed").x, loud.x)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"num_nodes": 10}, "num_nodes must be a multiple of num_classes ≥ 2, got 10 and 4"),
+        ({"num_classes": 1}, "got 2000 and 1"),
+        ({"edges_per_type": 0}, "edges_per_type ≥ 1"),
+        ({"num_features": 3}, "num_features ≥ num_classes"),
+        ({"signal": -1.0}, "signal ≥ 0 are needed, got 2, 16 and -1.0"),
+    ],
+)
+def test_typed_options_are_checked(options: dict[str, float], message: str) -> None:
+    with pytest.raises(DatasetError, match=message):
+        lignn.datasets.load("typed", **options)
 
 
 def test_karate() -> None:
