@@ -51,12 +51,11 @@ class RGCNConv(Convolution):
     def linear(self, x: Tensor | SparseMatrix, adj: Adjacency, columns: slice = ALL_COLUMNS) -> Tensor:
         """Compute `x W_0 + Σ_r Ã_r x W_r`; of x and `x W_r`, the narrower one is propagated."""
         weights, parts = self.weights(columns), cast(TypedAdjacency, adj).parts
-        out = weights.shape[2]
-        if isinstance(x, Tensor) and x.shape[1] < out:
+        if isinstance(x, Tensor) and x.shape[1] < weights.shape[2]:
             return torch.cat([x, *(part @ x for part in parts)], 1) @ weights.flatten(0, 1)
-        total, *products = (x @ weights.transpose(0, 1).flatten(1)).split(out, 1)
-        for part, product in zip(parts, products, strict=True):
-            total = total + part @ product.contiguous()
+        total = x @ weights[0]
+        for part, weight in zip(parts, weights[1:], strict=True):
+            total = total + part @ (x @ weight)
         return total
 
 
