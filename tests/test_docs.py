@@ -35,7 +35,7 @@ def test_python_blocks_run(page, tmp_path):
     Each page has a process of its own: what it registers stays there.
     """
     shutil.copytree(CHECKOUT / "examples", tmp_path / "examples")
-    script = tmp_path / f"{page.stem}.py"
+    script = tmp_path / f"page_{page.stem}.py"  # types.py would hide the module of that name
     script.write_text(python_of(page), encoding="utf-8")
     done = run(script, tmp_path if page.parent == CHECKOUT else tmp_path / "examples")
     assert done.returncode == 0, done.stderr

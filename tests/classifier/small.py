@@ -29,6 +29,15 @@ def small_split(n=90, seed=0):
     return Split.from_indices(n, order[: n // 3], order[n // 3 : 2 * n // 3], order[2 * n // 3 :])
 
 
+def first_nodes(graph, n):
+    """The first nodes of a graph with the edges between them, and the mask of all its other edges."""
+    inner = (graph.edge_index < n).all(0)
+    parts = {name: getattr(graph, name)[:n] for name in ("x", "y", "node_ids")}
+    parts |= {name: getattr(graph, name) for name in ("class_names", "edge_types")}
+    kinds = None if graph.edge_type is None else graph.edge_type[inner]
+    return Graph(graph.edge_index[:, inner], edge_type=kinds, **parts), ~inner
+
+
 def fitted(method="lignn", graph=None, split=None, **options):
     """A classifier after a few epochs, in double precision."""
     graph = small_graph() if graph is None else graph

@@ -10,7 +10,7 @@ from lignn.declarations import METHODS
 from lignn.errors import InputError
 from lignn.methods import NAMES
 from lignn.methods.steps import BoundLabelInputted
-from tests.classifier.small import fitted, small_graph
+from tests.classifier.small import first_nodes, fitted, small_graph
 
 OLD = 80
 
@@ -18,15 +18,8 @@ OLD = 80
 def divided():
     """The first nodes of the small graph, and what joins the others to them."""
     whole = small_graph()
-    inner = (whole.edge_index < OLD).all(0)
-    first = Graph(
-        whole.edge_index[:, inner],
-        x=whole.x[:OLD],
-        y=whole.y[:OLD],
-        node_ids=whole.node_ids[:OLD],
-        class_names=whole.class_names,
-    )
-    outer = whole.edge_index[:, ~inner]
+    first, others = first_nodes(whole, OLD)
+    outer = whole.edge_index[:, others]
     return first, whole.x[OLD:], outer[:, outer[0] < outer[1]], [str(name) for name in whole.node_ids[OLD:]]
 
 

@@ -7,13 +7,13 @@ import pytest
 import torch
 
 import lignn
-from lignn import Graph, NodeClassifier
+from lignn import NodeClassifier
 from lignn.classifier import run_id, scoring
 from lignn.classifier.certificate import theorem1_bounds
 from lignn.classifier.settings import Settings
 from lignn.declarations import METHODS
 from lignn.errors import ConfigError, InputError
-from tests.classifier.small import fitted, small_graph, small_split
+from tests.classifier.small import first_nodes, fitted, small_graph, small_split
 
 TYPES = ("near", "far")
 LABEL_INPUTTED = [name for name, method in METHODS.items() if method.network == "labels"]
@@ -70,6 +70,7 @@ def test_types_are_content():
     renumbered = graph._with_edges_where(order)
     renumbered = renumbered.replace(edge_type=1 - renumbered.edge_type, edge_types=("far", "near"))
     assert scoring._same_content(graph, renumbered)
+    assert scoring._same_content(graph, graph.replace(edge_types=(*TYPES, "unused")))
     swapped = graph.replace(edge_types=("far", "near"))
     changed = graph.edge_type.clone()
     changed[:2] = 1 - changed[:2]
@@ -112,17 +113,8 @@ def test_a_checkpoint_goes_on_with_types(tmp_path, inductive):
 @pytest.mark.parametrize("directed", [False, True])
 def test_new_nodes_have_typed_edges(directed, by_name):
     graph, old = typed_graph(directed), 80
-    inner = (graph.edge_index < old).all(0)
-    first = Graph(
-        graph.edge_index[:, inner],
-        x=graph.x[:old],
-        y=graph.y[:old],
-        node_ids=graph.node_ids[:old],
-        class_names=graph.class_names,
-        edge_type=graph.edge_type[inner],
-        edge_types=TYPES,
-    )
-    joining = ~inner & (graph.edge_index[0] < graph.edge_index[1])
+    first, others = first_nodes(graph, old)
+    joining = others & (graph.edge_index[0] < graph.edge_index[1])
     kinds = graph.edge_type[joining]
     given = [TYPES[kind] for kind in kinds.tolist()] if by_name else kinds
     classifier = fit(graph=first, max_epochs=3, both_directions=directed, **TIGHT)

@@ -50,7 +50,10 @@ class Backbone(nn.Module, ABC):
 
     @property
     def operator(self) -> Hashable:
-        """What the operator depends on besides the graph: two networks of which it is equal may share it."""
+        """What the operator depends on besides the graph, and the key under which it is kept.
+
+        Override it together with `adjacency`.
+        """
         return self.normalization, self.self_loops
 
     def adjacency(self, graph: Graph, dtype: torch.dtype = torch.float32) -> Adjacency:

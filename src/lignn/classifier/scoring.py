@@ -75,7 +75,7 @@ def _same_content(one: Graph, other: Graph) -> bool:
     parts = ("y", "node_ids")
     return (
         all(_equal(getattr(one, part), getattr(other, part)) for part in parts)
-        and _names_of_types(one) == _names_of_types(other)
+        and _types(one)[0] == _types(other)[0]
         and _equal(_sorted_edges(one), _sorted_edges(other))
         and _same_features(one.x, other.x)
     )
@@ -88,21 +88,21 @@ def _same_features(one: Any, other: Any) -> bool:
 
 
 def _sorted_edges(graph: Graph) -> np.ndarray:
-    """Return sources, targets, types and weights of the edges, in an order that does not depend on how they are stored.
-
-    Types are numbered in the order of their names.
-    """
+    """Return sources, targets, types and weights of the edges, in an order that is independent of their storage."""
     source, target = graph.edge_index.numpy()
     weight = np.ones(len(source)) if graph.edge_weight is None else graph.edge_weight.numpy()
-    kind = np.zeros(len(source))
-    if graph.edge_type is not None and graph.edge_types is not None:
-        kind = np.argsort(np.argsort(graph.edge_types))[graph.edge_type.numpy()]
+    kind = _types(graph)[1]
     order = np.lexsort((weight, kind, target, source))
     return np.stack([source[order], target[order], kind[order], weight[order]])
 
 
-def _names_of_types(graph: Graph) -> list[str] | None:
-    return None if graph.edge_types is None else sorted(graph.edge_types)
+def _types(graph: Graph) -> tuple[list[str] | None, np.ndarray]:
+    """Return the names of the types that occur, sorted, and the place of each edge's type among them."""
+    if graph.edge_type is None or graph.edge_types is None:
+        return None, np.zeros(graph.num_edges)
+    used = sorted(graph.edge_types[number] for number in graph.edge_type.unique().tolist())
+    places = np.array([used.index(name) if name in used else -1 for name in graph.edge_types])
+    return used, places[graph.edge_type.numpy()]
 
 
 def _equal(one: Any, other: Any) -> bool:
