@@ -109,7 +109,7 @@ def test_the_narrow_side_is_propagated(monkeypatch):
     assert columns == [CLASSES] * 2 * len(TYPES)
 
 
-def test_the_label_weight_multiplies_the_stacked_operators(graph):
+def test_the_label_weight_multiplies_the_stacked_operators():
     graph, state = typed_graph(weighted=True), make_state()
     backbone = RGCN(FEATURES, CLASSES, CLASSES, num_layers=1, edge_types=TYPES, num_bases=2).double()
     adj = backbone.adjacency(graph, torch.float64)
