@@ -99,11 +99,12 @@ def _not_raw(graph: Graph) -> str:
     from lignn.features import describe, kind_of
 
     assert graph.table is not None
-    found = [
-        f"{column.name!r} ({'numbers' if numeric else column.kind}{f', {column.missing} missing' * bool(column.missing)})"
-        for column, type_ in zip(describe(graph.table, graph.name), graph.table.schema.types, strict=True)
-        if not (numeric := kind_of(type_) == "number") or column.missing
-    ]
+    found = []
+    for column, type_ in zip(describe(graph.table, graph.name), graph.table.schema.types, strict=True):
+        if kind_of(type_) != "number":
+            found.append(f"{column.name!r} ({column.kind})")
+        elif column.missing:
+            found.append(f"{column.name!r} ({column.missing} missing)")
     shown = ", ".join(found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
     columns = f", which {shown} cannot be" if found else " in x"
     return f"{graph.name}: features='raw' needs features as numbers{columns}; leave it out, or give 'auto'"
