@@ -27,8 +27,8 @@ Arrays = dict[str, np.ndarray]
 
 MAX_CATEGORIES = 100
 """One-hot columns of a category; less frequent values are together in one of them."""
-QUANTILES = 100
-"""Points of a column's distribution that scaling by quantiles keeps."""
+QUANTILES, ROWS_EACH = 100, 5
+"""Points of a column's distribution that scaling by quantiles keeps: at most 100, and one for five rows."""
 FARTHEST = 1e6
 """Prepared numbers of new rows end here, so that none overflows."""
 
@@ -154,7 +154,8 @@ def _pipeline(treatment: Treatment, width: int, num_rows: int) -> Pipeline:
             dtype=np.float32,
         )
         return Pipeline([("onehot", onehot)])
-    quantiles = QuantileTransformer(n_quantiles=min(QUANTILES, num_rows), random_state=0)
+    points = min(QUANTILES, max(num_rows // ROWS_EACH, min(ROWS_EACH, num_rows)))
+    quantiles = QuantileTransformer(n_quantiles=points, random_state=0)
     imputer = SimpleImputer(
         strategy="constant", fill_value=0.0, add_indicator=treatment != "cycle", keep_empty_features=True
     )
