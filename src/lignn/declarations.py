@@ -16,6 +16,7 @@ BASELINE = "backbone"
 """The method that others are compared with: the network alone."""
 BACKBONES = ("gcn", "gat", "sage", "gin", "mlp", "sgc", "jknet", "gcnii", "rgcn")
 PRECISIONS = ("float32", "float64")
+FEATURES = ("auto", "raw")
 
 Kind = Literal["whole number", "number", "number or 'adaptive'", "true or false", "text", "table"]
 KINDS: dict[Kind, tuple[type, ...]] = {
@@ -179,8 +180,8 @@ METHODS: dict[str, MethodDeclaration] = {
 
 _EVERYBODYS = {"hidden": 64, "lr": 0.01, "weight_decay": 0.0, "max_epochs": 1000, "patience": 100}
 PRESETS: dict[str, dict[str, Any]] = {
-    "practical": {**_EVERYBODYS, "dropout": 0.5},
-    "paper": {**_EVERYBODYS, "dropout": 0.0},
+    "practical": {**_EVERYBODYS, "dropout": 0.5, "features": "auto"},
+    "paper": {**_EVERYBODYS, "dropout": 0.0, "features": "raw"},
 }
 """Values for parameters that are not given, for all methods. A method's declaration adds its own."""
 
@@ -221,6 +222,9 @@ PARAMETERS: dict[str, Parameter] = {
     "refit": Parameter("true or false", _TRAINING, "Train once more, on all known labels.", optional=False),
     "precision": Parameter("text", _TRAINING, choices=PRECISIONS, optional=False),
     "device": Parameter("text", _TRAINING, "Device of PyTorch to compute on, e.g. cpu or cuda.", optional=False),
+    "features": Parameter(
+        "text", _METHOD, "Columns of tables as features: prepared, or numbers as they are: ", FEATURES, True
+    ),
     "method_options": Parameter(help="More options of the method by name, e.g. lam=0.5; may be repeated.", **_PAIRS),
     "backbone_options": Parameter(
         help="More options of the backbone by name, e.g. num_layers=3; may be repeated.", **_PAIRS

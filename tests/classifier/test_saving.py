@@ -9,7 +9,7 @@ import torch
 import lignn
 from lignn import NodeClassifier
 from lignn.backbones import GCN
-from lignn.classifier import saving
+from lignn.classifier import config_file, saving
 from lignn.errors import InputError
 from lignn.methods import NAMES
 from tests.classifier.small import fitted, small_graph, small_split
@@ -184,7 +184,7 @@ def test_a_file_that_cannot_be_read_is_named(model, monkeypatch):
     def locked(path):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(saving, "_checksum", locked)
+    monkeypatch.setattr(config_file, "checksum", locked)
     with pytest.raises(InputError, match=r"model/generation-1/weights.safetensors: cannot be read: Permission denied"):
         lignn.load(model)
 

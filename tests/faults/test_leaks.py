@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 
@@ -164,6 +165,26 @@ def test_a_flip_of_training_labels_is_seen(method: str) -> None:
     versions = (graph, flipped(graph, split.train))
     one, other = (answers(fit(method, version, split), version, split) for version in versions)
     assert one["fit: predict_proba"] != other["fit: predict_proba"]
+
+
+@pytest.mark.parametrize("inductive", [False, True])
+def test_test_labels_change_nothing_with_columns(inductive: bool, tmp_path) -> None:
+    """Features that are learned from a table, new rows, and a model that is handed on."""
+    numbers = whole().x[:, 0].tolist()
+    table = pa.table({"a": [None, *numbers[1:]], "b": ["x" if number > 0 else "y" for number in numbers]})
+    split, graph = splits(False), whole().replace(x=None, table=table)
+    found: list[dict[str, object]] = []
+    for number, version in enumerate((graph, flipped(graph, split.test), flipped(graph, split.train))):
+        classifier = fit("lignn", version, split, inductive=inductive)
+        classifier.save(tmp_path / str(number), graph=False)
+        files = (tmp_path / str(number)).rglob("weights.safetensors")
+        found.append({"columns": classifier.features_, "files": [file.read_bytes() for file in files]})
+        added = classifier.add_nodes([{"b": "z", "a": 1}], [[0, 3], [N, N]], [NEW])
+        found[-1] |= {"weights": weights(classifier), "predict_proba": classifier.predict_proba().tobytes()}
+        found[-1] |= {"add_nodes": added.probabilities.tobytes()}
+    same(found[0], found[1])
+    assert found[0]["files"] != found[2]["files"]
+    assert found[0]["columns"] == found[2]["columns"]
 
 
 @pytest.mark.parametrize("method", NAMES)

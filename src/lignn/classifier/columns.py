@@ -1,16 +1,145 @@
-"""The features of another graph in the order that a model knows them, matched by name where both have names."""
+"""The features of a graph as a model takes them: prepared from its table, or in the order that the model knows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import scipy.sparse as sp
+import torch
 
 from lignn.errors import InputError
-from lignn.graph import Graph
+from lignn.graph import Graph, Split
+
+if TYPE_CHECKING:
+    from lignn.classifier.settings import Settings
+    from lignn.features import FeatureTransform
 
 
-def align(graph: Graph, model: Graph) -> Graph:
-    """`graph` with the features of `model`, the graph that a model was fitted on."""
+@dataclass(frozen=True)
+class Inputs:
+    """What a method was built for: the number of features, their names if a graph has them as they are, edge types."""
+
+    num_features: int
+    feature_names: tuple[str, ...] | None
+    edge_types: tuple[str, ...] | None = None
+
+
+def from_one_source(graph: Graph, table: bool) -> Graph:
+    """Return a graph that has both features and a table with one of them: the table, or the features."""
+    if graph.table is None or graph.x is None:
+        return graph
+    return graph.replace(x=None) if table else graph.replace(table=None)
+
+
+def learn(settings: Settings, graph: Graph, split: Split) -> FeatureTransform | None:
+    """Return what makes features of the graph's columns, None if its features are taken as they are.
+
+    In the inductive setting it is learned from the nodes that are not held out, otherwise from all nodes.
+
+    Args:
+        settings: with the choice of features.
+        graph: from one source.
+        split: with the nodes that are held out.
+    """
+    wanted = settings.values["features"]
+    if wanted == "raw":
+        if graph.table is not None and graph.x is None:
+            raise InputError(_not_raw(graph))
+        return None
+    if not isinstance(wanted, str):
+        from lignn.features import OwnTransformer
+
+        return OwnTransformer(wanted)
+    if graph.table is None:
+        return None
+    from lignn.features import Preparation  # imports pyarrow, which is slow and not needed without tables
+
+    seen = ~split.held_out.numpy() if settings.values["inductive"] else None
+    return Preparation.fit(graph.table, seen, graph.name)
+
+
+def prepared(graph: Graph, preparation: FeatureTransform | None) -> Graph:
+    """Return `graph` with features that `preparation` makes of its columns; for None, the graph as it is."""
+    if preparation is None:
+        return graph
+    x = preparation.transform(_rows(graph, preparation), graph.name)
+    return graph.replace(x=x if x.shape[1] else None, feature_names=None)
+
+
+def new_rows(features: Any, preparation: FeatureTransform | None) -> Any:
+    """Return rows of new nodes as a table that `preparation` can transform; as they are if there is none.
+
+    Columns that are missing or unknown are warned of, values that do not fit are refused.
+    """
+    if preparation is None or not preparation.columns:
+        return features
+    from lignn.features import as_table
+
+    rows = as_table(features)
+    preparation.transform(rows, "new nodes")
+    return rows
+
+
+def _rows(graph: Graph, preparation: FeatureTransform) -> Any:
+    """Return what `preparation` takes: the table of a graph; without one, its features, by name for a table's model."""
+    if graph.table is not None or (graph.x is not None and not preparation.columns):
+        return graph.x if graph.table is None else graph.table
+    if graph.x is None or graph.feature_names is None:
+        there = "no features" if graph.x is None else "features without names"
+        raise InputError(f"{graph.name} has {there}, the model was trained on a table; give Graph(table=…) or read one")
+    import pyarrow as pa
+
+    x = graph.x.toarray() if isinstance(graph.x, sp.csr_array) else graph.x.numpy()
+    return pa.table(dict(zip(graph.feature_names, x.T, strict=True)))
+
+
+def _not_raw(graph: Graph) -> str:
+    """Return why the columns of a graph cannot be features as they are."""
+    from lignn.features import describe, kind_of
+
+    assert graph.table is not None
+    found = []
+    for column, type_ in zip(describe(graph.table, graph.name), graph.table.schema.types, strict=True):
+        if kind_of(type_) != "number":
+            found.append(f"{column.name!r} ({column.kind})")
+        elif column.missing:
+            found.append(f"{column.name!r} ({column.missing} missing)")
+    shown = ", ".join(found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
+    columns = f", which {shown} cannot be" if found else " in x"
+    return f"{graph.name}: features='raw' needs features as numbers{columns}; leave it out, or give 'auto'"
+
+
+def state(preparation: FeatureTransform | None, examples: bool) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+    """Return a preparation for the files of a model: plain values and tensors; none for a transformer of the user's.
+
+    Args:
+        preparation: the preparation.
+        examples: keep the ranges and examples of columns, which are values of rows.
+    """
+    from lignn.features import Preparation
+
+    if not isinstance(preparation, Preparation):
+        return None, {}
+    record, arrays = (preparation if examples else preparation.without_examples()).state()
+    return record, {group: {name: torch.from_numpy(a) for name, a in each.items()} for group, each in arrays.items()}
+
+
+def restored(record: dict[str, Any] | None, tensors: dict[str, Any], features: Any) -> FeatureTransform | None:
+    """Return the preparation of a model from its files; `features` is its setting, or the user's transformer."""
+    from lignn.features import OwnTransformer, Preparation
+
+    if not isinstance(features, str):
+        return OwnTransformer(features)
+    if record is None:
+        return None
+    arrays = {group: {name: tensor.numpy() for name, tensor in each.items()} for group, each in tensors.items()}
+    return Preparation.restored(record, arrays)
+
+
+def align(graph: Graph, model: Inputs) -> Graph:
+    """Return `graph` with its features in the order of the model's, matched by name if both have names."""
     if graph.feature_names and model.feature_names:
         order = _order(graph.feature_names, model.feature_names, graph.name)
         x: Any = graph.x

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,10 @@ from torch import Generator, Tensor
 from torch.nn.functional import one_hot
 
 from lignn import training
-from lignn.classifier import run_id
+from lignn.classifier import columns, run_id
 from lignn.classifier.calibration import Calibration, calibrate
 from lignn.classifier.certificate import Starts, unique_for_all_labels
+from lignn.classifier.model import Fitted
 from lignn.classifier.settings import Settings
 from lignn.equilibrium import Status, solve
 from lignn.equilibrium.solvers import Picard
@@ -37,41 +38,16 @@ _MOVED = 0.01
 """Change of a probability below which two solves agree."""
 
 
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """The result of fitting.
-
-    Attributes:
-        settings: the settings it was fitted with.
-        classes: the classes that it tells apart.
-        graph: the graph it works on.
-        split: the split it was fitted with; nodes that `refit` or updates have trained on are in its training part.
-        history: history of training; of the first one, if there were two.
-        prediction: the trained method's prediction on the graph; `prediction.bound` is the method on it.
-        calibration: None if not wanted, or if there were too few held-out labels.
-        mask_rate: β that the next epoch would have; None if the method does not adapt it.
-        interrupted: whether training was interrupted.
-        further: number of epochs that updates have trained since.
-    """
-
-    settings: Settings
-    classes: Classes
-    graph: Graph
-    split: Split
-    history: History
-    prediction: Prediction
-    calibration: Calibration | None
-    mask_rate: float | None = None
-    interrupted: bool = False
-    further: int = 0
-
-
 def fit(
     settings: Settings, graph: Graph, split: Split | None, progress: Progress | None, checkpoint: Path | None
 ) -> Fitted:
     """Train the method of `settings` on `graph`; see `NodeClassifier.fit`."""
     _check_graph(graph, settings)
-    split, own_holdout = _split(graph, split, settings.values["seed"])
+    given = columns.from_one_source(graph, settings.values["features"] != "raw")
+    split, own_holdout = _split(given, split, settings.values["seed"])
+    preparation = columns.learn(settings, given, split)
+    graph = columns.prepared(given, preparation)
+    _check_features(graph, settings)
     classes = Classes.of(graph)
     known = classes.known(graph, split.train & graph.labelled, settings.dtype)
     assembly = _assemble(settings, graph, known, split.held_out)
@@ -90,7 +66,9 @@ def fit(
         prediction = prediction.bound.with_labels(known.to(settings.device)).solve()
     rate = history.carry.mask_rate
     history = replace(history, prediction=None, carry=Carry())  # a classifier does not keep the tensors of training
-    return Fitted(settings, classes, graph, split, history, prediction, calibration, rate, interrupted)
+    return Fitted(
+        settings, classes, given, split, history, prediction, calibration, rate, interrupted, preparation=preparation
+    )
 
 
 def _split(graph: Graph, given: Split | None, seed: int) -> tuple[Split, bool]:
@@ -107,16 +85,20 @@ def _split(graph: Graph, given: Split | None, seed: int) -> tuple[Split, bool]:
 
 
 def _check_graph(graph: Graph, settings: Settings) -> None:
-    """Refuse a graph that lacks what the method needs."""
+    """Refuse a graph that lacks the edges that the method needs."""
     if not isinstance(graph, Graph):
         raise InputError(f"a lignn.Graph is needed, got {type(graph).__name__}; see Graph.read and Graph.from_pyg")
-    if "features" in settings.needs and not graph.num_features:
-        raise InputError(f"{graph.name} has no features, which method {settings.name!r} needs; try lignn or lpa")
     if "edges" in settings.needs and not graph.num_edges:
         raise InputError(
             f"{graph.name} has no edges, so no label can reach another node; "
             "use TabularClassifier, which joins rows of features to their nearest neighbours, or method='backbone'"
         )
+
+
+def _check_features(graph: Graph, settings: Settings) -> None:
+    """Refuse a graph that lacks the features that the method needs."""
+    if "features" in settings.needs and not graph.num_features:
+        raise InputError(f"{graph.name} has no features, which method {settings.name!r} needs; try lignn or lpa")
 
 
 def _assemble(settings: Settings, graph: Graph, known: KnownLabels, unseen: Tensor) -> Assembly:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +19,9 @@ from lignn.graph.names import lookup
 from lignn.labels import KnownLabels
 from lignn.methods import Prediction
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 def grow(
     graph: Graph, features: Any, edges: Any, ids: Sequence[str] | None, edge_weight: Any, edge_type: Any = None
@@ -28,7 +31,9 @@ def grow(
     In an undirected graph the new edges go both ways too.
     """
     x = None if graph.x is None else _stacked(graph.x, align_table(features, graph))
-    n = graph.num_nodes + _count_new(ids, features) if x is None else x.shape[0]
+    table = None if graph.table is None else _appended(graph.table, features)
+    rows = x if table is None else table
+    n = graph.num_nodes + _count_new(ids, features) if rows is None else rows.shape[0]
     if n == graph.num_nodes:
         raise InputError("no new node is given")
     if (graph.node_ids is None) != (ids is None):
@@ -61,6 +66,7 @@ def grow(
         feature_names=graph.feature_names,
         edge_type=_joined(graph.edge_type, added.edge_type),
         edge_types=graph.edge_types,
+        table=table,
     )
 
 
@@ -134,6 +140,15 @@ def _stacked(x: Any, features: Any) -> Any:
     if new.shape[1] != x.shape[1]:
         raise InputError(f"new nodes have {new.shape[1]} features, those of the graph {x.shape[1]}")
     return sp.vstack([x, new], format="csr") if isinstance(x, sp.csr_array) else torch.cat([x, new])
+
+
+def _appended(table: pa.Table, features: Any) -> pa.Table:
+    """Return the rows of the old and the new nodes."""
+    from lignn.features import append, as_table  # imports pyarrow, which is slow and not needed without tables
+
+    if features is None or isinstance(features, Integral):
+        raise InputError(f"the graph has a table of {table.num_columns} columns: give a row for each new node")
+    return append(table, as_table(features))
 
 
 def _table(features: Any) -> np.ndarray:

@@ -10,28 +10,29 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from lignn.classifier import explain, fitting, growth, saving, scoring, suggest
+from lignn.classifier import columns, explain, fitting, growth, saving, scoring, suggest
 from lignn.classifier.calibration import at_temperature
 from lignn.classifier.certificate import Certificate, certify, unique_for_all_labels
 from lignn.classifier.decision import Decision
-from lignn.classifier.fitting import Fitted, try_starts, warn_if_start_matters, warn_if_unsolved
+from lignn.classifier.fitting import try_starts, warn_if_start_matters, warn_if_unsolved
+from lignn.classifier.model import Estimator, Fitted, Model
 from lignn.classifier.settings import Settings
 from lignn.classifier.update import Update, relabelled, solve_again
 from lignn.declarations import DEFAULT_BACKBONE, DEFAULT_METHOD
 from lignn.equilibrium import Gradient
 from lignn.equilibrium.solvers import Solver
-from lignn.errors import ConfigError, did_you_mean
+from lignn.errors import ConfigError
 from lignn.graph import Graph, Split
 from lignn.graph.names import node_number
 from lignn.methods import Method, Prediction
 from lignn.training import Progress
 
 
-class NodeClassifier(ClassifierMixin, BaseEstimator):
+class NodeClassifier(ClassifierMixin, Estimator):
     """Labels for the nodes of a half-labelled graph.
 
     Parameters are stored as given and checked by `fit`; None stands for the preset's value.
@@ -64,11 +65,16 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         precision: "float32" or "float64".
         device: PyTorch device to compute on. Random numbers are drawn on the CPU, so a seed gives the same masks
             everywhere. Not run on an accelerator by this project's tests.
+        features: "auto" makes features of the columns of a graph's table (`Graph.table`; docs/features.md), and takes
+            the features of a graph without one as they are. "raw" takes features as they are, always. A fitted
+            transformer of scikit-learn's kind makes features of the columns, or of the features of a graph without any.
         method_options: more options of the method, e.g. `{"lam": 0.5}` for lpa.
         backbone_options: more options of the backbone, e.g. `{"num_layers": 3}`.
 
     Attributes:
         graph_: the graph it was fitted on, and nodes added since.
+        features_: the columns of the graph's table, and what became of each; empty for features that are taken as they
+            are.
         split_: the split it was fitted with; nodes that `refit` or updates have trained on are in its training part.
         classes_: class numbers.
         class_names_: their names.
@@ -105,6 +111,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         refit: bool = False,
         precision: str = "float32",
         device: str = "cpu",
+        features: Any = None,
         method_options: Mapping[str, Any] | None = None,
         backbone_options: Mapping[str, Any] | None = None,
         **unknown: Any,
@@ -134,18 +141,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         self.refit = refit
         self.precision = precision
         self.device = device
+        self.features = features
         self.method_options = method_options
         self.backbone_options = backbone_options
-
-    def _refuse(self, unknown: Mapping[str, Any]) -> None:
-        for name in unknown:
-            known = self._get_param_names()
-            raise ConfigError(f"{type(self).__name__} has no parameter {name!r}; {did_you_mean(name, known)}")
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters by name; takes effect at the next `fit`."""
-        self._refuse({name: None for name in params if name not in self._get_param_names()})
-        return super().set_params(**params)
 
     def fit(
         self,
@@ -176,19 +174,19 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         warn_if_start_matters(self._fitted.prediction)
         return self
 
-    def _take(self, fitted: Fitted) -> None:
+    def _take(self, model: Model) -> None:
         """All fitted attributes follow from one value."""
-        self._fitted = fitted
+        self._model: Model = model
         self._certified: tuple[Prediction, Certificate] | None = None
-        self.graph_, self.split_, self.method_ = fitted.graph, fitted.split, fitted.prediction.bound.method
-        self.classes_, self.class_names_ = np.arange(len(fitted.classes)), fitted.classes.names
-        self.n_features_in_ = fitted.graph.num_features
-        self.history_, self.n_iter_ = fitted.history, len(fitted.history.epochs)
-        self.calibration_ = fitted.calibration
-        self.temperature_ = 1.0 if fitted.calibration is None else fitted.calibration.temperature
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_fitted")
+        if isinstance(model, Fitted):
+            self.graph_, self.split_ = model.graph, model.split
+        self.method_ = model.method
+        self.classes_, self.class_names_ = np.arange(len(model.classes)), model.classes.names
+        self.features_ = () if model.preparation is None else model.preparation.columns
+        self.n_features_in_ = model.inputs.num_features
+        self.history_, self.n_iter_ = model.history, len(model.history.epochs)
+        self.calibration_ = model.calibration
+        self.temperature_ = 1.0 if model.calibration is None else model.calibration.temperature
 
     def predict(self, graph: Graph | None = None, *, known: Tensor | np.ndarray | None = None) -> np.ndarray:
         """Return class numbers (n), or 0/1 rows (n×c) for multi-label tasks.
@@ -240,7 +238,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
             known: as for `predict`.
         """
         check_is_fitted(self)
-        return scoring.score(self._fitted, nodes, graph, known)
+        return scoring.score(self._model, nodes, graph, known)
 
     def diagnose(self) -> Certificate:
         """Return the convergence certificate of the last solve; `str` of it is in words."""
@@ -273,7 +271,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
             self._take(trained)
         else:
             update = solve_again(fitted.prediction, known)
-            self._fitted = replace(fitted, prediction=update.after)
+            self._model = replace(fitted, prediction=update.after)
         warn_if_unsolved(update.after)
         return update
 
@@ -288,7 +286,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         """Predict nodes that were not there in training, without training; they stay part of the graph.
 
         Args:
-            features: one row per new node; the columns of a data frame may be in any order. For a graph without
+            features: one row per new node; the columns of a data frame may be in any order. For a graph with a table,
+                rows of its columns: a data frame, an Arrow table, or a list of dictionaries. For a graph without
                 features, the number of new nodes.
             edges: 2×E, sources above targets, as numbers (the first new node follows the last old one) or ids. In an
                 undirected graph they are used in both directions.
@@ -301,6 +300,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         fitted, old = self._fitted, self.graph_.num_nodes
+        features = columns.new_rows(features, fitted.preparation)
         graph = growth.grow(self.graph_, features, edges, ids, edge_weight, edge_type)
         bound = scoring.bind(fitted, graph, growth.labels_for(fitted.prediction, graph.num_nodes))
         proved = bound.accepts_start and unique_for_all_labels(bound)
@@ -321,19 +321,22 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return suggest.suggest(self._fitted.prediction, k).numpy()
 
-    def save(self, folder: str | PathLike[str]) -> None:
+    def save(self, folder: str | PathLike[str], graph: bool = True) -> None:
         """Write the model, with the parameters it was fitted with, to a folder; `lignn.load` reads it.
 
-        An earlier model there is replaced.
+        Args:
+            folder: the folder; an earlier model there is replaced.
+            graph: write the graph too. Without it, the model can be handed on: no features, labels or ids of the graph
+                are in its files, and it predicts other graphs only.
         """
         check_is_fitted(self)
-        saving.write(folder, self._fitted)
+        saving.write(folder, self._fitted if graph else self._model, graph=graph)
 
     def _on(self, graph: Graph | None, known: Tensor | np.ndarray | None) -> Prediction:
         """Return the prediction on the fitted graph or another one; the labels it is given follow one rule."""
         check_is_fitted(self)
-        prediction = scoring.predict_on(self._fitted, graph, known)
-        if prediction is not self._fitted.prediction:
+        prediction = scoring.predict_on(self._model, graph, known)
+        if not (isinstance(self._model, Fitted) and prediction is self._model.prediction):
             warn_if_unsolved(prediction)
         return prediction
 

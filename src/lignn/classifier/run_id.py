@@ -21,10 +21,9 @@ from lignn.training.checkpoint import flatten
 
 def of(settings: Settings, graph: Graph, split: Split) -> str:
     """Return a hash that differs where training would: for another graph, split or setting."""
-    named = [_identity(part) for part in (settings.method, settings.backbone)]
-    plain = [
-        sorted(options.items()) for options in (settings.values, settings.method_options, settings.backbone_options)
-    ]
+    named = [_identity(part) for part in (settings.method, settings.backbone, settings.values["features"])]
+    values = {name: value for name, value in settings.values.items() if name != "features"}
+    plain = [sorted(options.items()) for options in (values, settings.method_options, settings.backbone_options)]
     text = f"{archive.fingerprint(graph.replace(splits=(split,)))} {named} {plain}"
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -6,15 +6,16 @@ writes a new generation, then replaces that file. Models of lignn 0.1 have the f
 | file | what |
 |---|---|
 | `config.json` | format, versions, parameters as given and resolved, classes, statistics of the graph, checksums |
-| `weights.safetensors` | weights, known labels, the equilibrium, the split |
+| `weights.safetensors` | weights, fitted features, known labels, the equilibrium, the split |
 | `graph.npz` | the graph, so that a model predicts, explains and takes new labels by itself; about its size on disk |
 | `history.jsonl` | one record an epoch |
 | `settings.toml` | every setting, for `lignn fit --config`, if `lignn fit` made the model; loading does not need it |
+
+A model that is saved without its graph has no `graph.npz`, and of tensors only weights and fitted features.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import platform
 from collections.abc import Mapping
@@ -31,11 +32,13 @@ from safetensors.torch import save
 from torch import Tensor
 
 import lignn
-from lignn.classifier import generations
+from lignn.classifier import columns, config_file, generations
 from lignn.classifier.calibration import Calibration
+from lignn.classifier.columns import Inputs
+from lignn.classifier.config_file import CONFIG, FILES, FORMAT, GRAPH, HISTORY, WEIGHTS
 from lignn.classifier.fitting import Fitted, warn_if_unsolved
+from lignn.classifier.model import HandedOn, Model
 from lignn.classifier.settings import Settings
-from lignn.declarations import PARAMETERS
 from lignn.equilibrium import Gradient, Solution, Status
 from lignn.equilibrium.solvers import Solver
 from lignn.errors import InputError
@@ -48,57 +51,58 @@ from lignn.training.checkpoint import flatten, unflatten
 if TYPE_CHECKING:
     from lignn.classifier.node import NodeClassifier
 
-FORMAT = 2
-CONFIG, WEIGHTS, GRAPH, HISTORY = "config.json", "weights.safetensors", "graph.npz", "history.jsonl"
 SETTINGS = "settings.toml"
-_FILES = (WEIGHTS, GRAPH, HISTORY)
-_MISFITS = (ArithmeticError, AttributeError, LookupError, RecursionError, RuntimeError, TypeError, ValueError)
-"""Errors that a config raises whose parts do not fit together."""
-_OBJECTS = tuple(name for name, parameter in PARAMETERS.items() if parameter.takes_objects)
 
 
 def check(folder: str | PathLike[str]) -> None:
     """Refuse a folder that `write` would not replace."""
-    generations.check(folder, CONFIG, (*_FILES, SETTINGS))
+    generations.check(folder, CONFIG, (*FILES, SETTINGS))
 
 
-def write(folder: str | PathLike[str], fitted: Fitted, settings: str | None = None) -> None:
-    """Save a fitted classifier completely or not at all; an earlier model in the folder is replaced.
+def write(folder: str | PathLike[str], model: Model, settings: str | None = None, graph: bool = True) -> None:
+    """Save a model completely or not at all; an earlier model in the folder is replaced.
 
     Args:
         folder: the folder of the model.
-        fitted: the fitted state.
+        model: the model.
         settings: content of the file `settings.toml`.
+        graph: write the graph and what is known of its nodes too; the model must have one.
     """
-    plain, objects = _plain_parameters(fitted.settings.parameters)
-    with generations.new_generation(folder, CONFIG, (*_FILES, SETTINGS)) as temporary:
+    plain, objects = _plain_parameters(model.settings.parameters)
+    record, arrays = columns.state(model.preparation, graph)
+    own = model if isinstance(model, Fitted) and graph else None
+    files = FILES if own else (WEIGHTS, HISTORY)
+    with generations.new_generation(folder, CONFIG, (*FILES, SETTINGS)) as temporary:
         if settings is not None:
             (temporary / SETTINGS).write_text(settings, encoding="utf-8")
         # save_file would make the file readable for its owner only
-        (temporary / WEIGHTS).write_bytes(save(_tensors(fitted)))
-        fitted.graph.replace(splits=()).write(temporary / GRAPH)
-        lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in fitted.history.epochs]
+        (temporary / WEIGHTS).write_bytes(save(_tensors(model, own, arrays)))
+        if own:
+            own.graph.replace(splits=()).write(temporary / GRAPH)
+        lines = [json.dumps(epoch, ensure_ascii=False) + "\n" for epoch in model.history.epochs]
         (temporary / HISTORY).write_text("".join(lines), encoding="utf-8")
         config = {
             "format": FORMAT,
             "versions": {"lignn": lignn.__version__, "python": platform.python_version(), "torch": version("torch")},
             "parameters": plain,
             "objects": objects,
-            "resolved": {name: value for name, value in fitted.settings.values.items() if name not in objects},
-            "classes": {"names": fitted.classes.names, "multilabel": fitted.classes.multilabel},
-            "graph": _statistics(fitted.graph),
+            "resolved": {name: value for name, value in model.settings.values.items() if name not in objects},
+            "classes": {"names": model.classes.names, "multilabel": model.classes.multilabel},
+            "graph": _statistics(own.graph) if own else None,
+            "inputs": asdict(model.inputs),
+            "features": record,
             "training": {
-                "best": fitted.history.best,
-                "end": fitted.history.end,
-                "final": fitted.history.final,
-                "further": fitted.further,
-                "mask_rate": fitted.mask_rate,
+                "best": model.history.best,
+                "end": model.history.end,
+                "final": model.history.final,
+                "further": own.further if own else 0,
+                "mask_rate": own.mask_rate if own else None,
             },
-            "calibration": None if fitted.calibration is None else asdict(fitted.calibration),
-            "solution": _solution_record(fitted.prediction.solution),
-            "files": {name: _checksum(temporary / name) for name in _FILES},
+            "calibration": None if model.calibration is None else asdict(model.calibration),
+            "solution": _solution_record(own.prediction.solution) if own else None,
+            "files": {name: config_file.checksum(temporary / name) for name in files},
         }
-        text = json.dumps(config | {"checksum": _own_checksum(config)}, indent=2, ensure_ascii=False)
+        text = json.dumps(config | {"checksum": config_file.own_checksum(config)}, indent=2, ensure_ascii=False)
         (temporary / CONFIG).write_text(text + "\n", encoding="utf-8")
 
 
@@ -107,7 +111,7 @@ def settings_file(folder: str | PathLike[str]) -> Path:
     return generations.current(folder) / SETTINGS
 
 
-def read(folder: str | PathLike[str], objects: Mapping[str, Any]) -> tuple[dict[str, Any], Fitted]:
+def read(folder: str | PathLike[str], objects: Mapping[str, Any]) -> tuple[dict[str, Any], Model]:
     """Return the parameters and the fitted state of a saved classifier.
 
     Args:
@@ -124,11 +128,11 @@ def read(folder: str | PathLike[str], objects: Mapping[str, Any]) -> tuple[dict[
                 raise  # otherwise another process has saved a model meanwhile, and removed the one that was being read
 
 
-def _read(path: Path, objects: Mapping[str, Any]) -> tuple[dict[str, Any], Fitted]:
+def _read(path: Path, objects: Mapping[str, Any]) -> tuple[dict[str, Any], Model]:
     try:
-        config = _config(path)
+        config = config_file.read(path)
         for name, checksum in config["files"].items():
-            _check_file(path / name, checksum)
+            config_file.check_file(path / name, checksum)
     except OSError as error:
         raise InputError(f"{error.filename or path}: cannot be read: {error.strerror}") from error
     parameters = dict(config["parameters"])
@@ -137,10 +141,10 @@ def _read(path: Path, objects: Mapping[str, Any]) -> tuple[dict[str, Any], Fitte
             raise InputError(f"{path}: the model was made with a {name} of your own; give load(…, {name}=…)")
         parameters[name] = objects[name]
     try:
-        return parameters, _restored(path, _upgraded(config), parameters)
+        return parameters, _restored(path, config_file.upgraded(config), parameters)
     except InputError as error:
         raise error if str(path) in str(error) else InputError(f"{path}: {error}") from error
-    except (*_MISFITS, SafetensorError, FileNotFoundError) as error:
+    except (*config_file.MISFITS, SafetensorError, FileNotFoundError) as error:
         raise InputError(f"{path}: the parts of the model do not fit together ({error})") from error
 
 
@@ -150,6 +154,7 @@ def load(
     backbone: Any = None,
     solver: Solver | None = None,
     gradient: Gradient | None = None,
+    features: Any = None,
 ) -> NodeClassifier:
     """Load a classifier that `NodeClassifier.save` wrote.
 
@@ -159,97 +164,70 @@ def load(
         backbone: likewise.
         solver: likewise.
         gradient: likewise.
+        features: likewise, the fitted transformer.
     """
     from lignn.classifier.node import NodeClassifier  # which imports this module
 
-    objects = {"method": method, "backbone": backbone, "solver": solver, "gradient": gradient}
-    parameters, fitted = read(folder, objects)
+    objects = {"method": method, "backbone": backbone, "solver": solver, "gradient": gradient, "features": features}
+    parameters, model = read(folder, objects)
     classifier = NodeClassifier(**parameters)
-    classifier._take(fitted)
-    warn_if_unsolved(fitted.prediction)
+    classifier._take(model)
+    if isinstance(model, Fitted):
+        warn_if_unsolved(model.prediction)
     return classifier
 
 
-def _config(path: Path) -> dict[str, Any]:
-    if not (path / CONFIG).is_file():
-        raise InputError(f"{path}: there is no model here (no {CONFIG}); make one by lignn fit, or save")
-    try:
-        config = json.loads((path / CONFIG).read_text(encoding="utf-8"))
-        if config["format"] > FORMAT:
-            raise InputError(
-                f"{path}: saved by a newer lignn (format {config['format']}, this one reads {FORMAT}); update lignn"
-            )
-        checksum = config.pop("checksum")
-        intact = checksum == _own_checksum(config)
-    except InputError:
-        raise
-    except OSError as error:
-        raise InputError(f"{path / CONFIG}: cannot be read: {error.strerror}") from error
-    except _MISFITS as error:
-        raise InputError(f"{path / CONFIG}: is damaged ({error}); copy the model again") from error
-    if not intact:
-        raise InputError(f"{path / CONFIG}: was changed after the model was saved; copy the model again, or fit anew")
-    _check_config(path / CONFIG, config)
-    return config
-
-
-def _check_config(path: Path, config: dict[str, Any]) -> None:
-    """Refuse a config that names other files, parameters or objects than a model has."""
-    for part, known in (("files", _FILES), ("parameters", PARAMETERS), ("objects", _OBJECTS)):
-        names = config.get(part)
-        if not isinstance(names, list if part == "objects" else dict) or not all(name in known for name in names):
-            raise InputError(f"{path}: its {part!r} are not those of a model; copy the model again, or fit anew")
-    if missing := set(_FILES).difference(config["files"]):
-        raise InputError(f"{path}: does not name {min(missing)}; copy the model again, or fit anew")
-
-
-def _restored(path: Path, config: dict[str, Any], parameters: dict[str, Any]) -> Fitted:
+def _restored(path: Path, config: dict[str, Any], parameters: dict[str, Any]) -> Model:
     settings = Settings.of(parameters, config["resolved"])
-    classes = Classes(tuple(config["classes"]["names"]), config["classes"]["multilabel"])
     with safe_open(path / WEIGHTS, "pt") as file:
         tensors = unflatten({key: file.get_tensor(key) for key in file.keys()})  # noqa: SIM118
-    graph = Graph.read(path / GRAPH).replace(name=config["graph"]["name"])
+    model = _without_graph(path, config, settings, tensors)
+    return _with_graph(path, config, model, tensors) if config["graph"] else model
+
+
+def _without_graph(path: Path, config: dict[str, Any], settings: Settings, tensors: dict[str, Any]) -> HandedOn:
+    classes = Classes(tuple(config["classes"]["names"]), config["classes"]["multilabel"])
+    told = config["inputs"]
+    names, types = (None if told[part] is None else tuple(told[part]) for part in ("feature_names", "edge_types"))
+    inputs = Inputs(told["num_features"], names, types)
     generator = torch.Generator().manual_seed(0)
-    method = settings.build(graph.num_features, len(classes), generator, config["graph"].get("edge_types"))
+    method = settings.build(inputs.num_features, len(classes), generator, inputs.edge_types)
     method.to(settings.device, settings.dtype)
     method.load_state_dict(config["more_weights"] | tensors.get("weights", {}))
     method.eval()
-    known = KnownLabels(tensors["known"]["mask"], tensors["known"]["onehot"], classes.multilabel)
-    bound = method.on(Problem.with_labels(graph, known).to(settings.device))
-    moved = {name: tensors[name].to(settings.device) for name in ("probabilities", "state") if name in tensors}
-    solution = _solution(config["solution"], moved.get("state"))
     told, end = config["training"], config["training"]["end"]
     epochs = [json.loads(line) for line in (path / HISTORY).read_text(encoding="utf-8").splitlines()]
+    history = History(epochs, told["best"], None if end is None else End(end), told["final"])
+    calibration = None if config["calibration"] is None else Calibration(**config["calibration"])
+    preparation = columns.restored(config["features"], tensors.get("features", {}), settings.values["features"])
+    return HandedOn(settings, classes, history, calibration, preparation, method, inputs)
+
+
+def _with_graph(path: Path, config: dict[str, Any], model: HandedOn, tensors: dict[str, Any]) -> Fitted:
+    settings, told = model.settings, config["training"]
+    graph = Graph.read(path / GRAPH).replace(name=config["graph"]["name"])
+    known = KnownLabels(tensors["known"]["mask"], tensors["known"]["onehot"], model.classes.multilabel)
+    ready = columns.prepared(graph, model.preparation)
+    bound = model.method.on(Problem.with_labels(ready, known).to(settings.device))
+    moved = {name: tensors[name].to(settings.device) for name in ("probabilities", "state") if name in tensors}
+    solution = _solution(config["solution"], moved.get("state"))
     return Fitted(
         settings,
-        classes,
+        model.classes,
         graph,
         Split(**tensors["split"]),
-        History(epochs, told["best"], None if end is None else End(end), told["final"]),
+        model.history,
         Prediction(bound, moved["probabilities"], solution),
-        None if config["calibration"] is None else Calibration(**config["calibration"]),
+        model.calibration,
         told["mask_rate"],
         further=told["further"],
+        preparation=model.preparation,
     )
-
-
-def _upgraded(config: dict[str, Any]) -> dict[str, Any]:
-    """Return the config of an older format as the present one would have it."""
-    config.setdefault("more_weights", {})
-    if config["format"] == 1:
-        extra, told, resolved = config.pop("extra"), config["training"], config["resolved"]
-        told.setdefault("further", 0)
-        told["mask_rate"] = extra.get("extra/rate", extra.get("extra/base/rate"))
-        if "extra/chosen" in extra:  # Correct and Smooth kept its choice beside the weights
-            config["more_weights"] = {"_extra_state": torch.tensor(extra["extra/chosen"] or [-1, -1])}
-        if "tol" in resolved:  # a given tolerance used to change the adjoint, whatever the preset
-            resolved["adjoint"] = "paper" if resolved["tol"] is None else "relative"
-    return config
 
 
 def _plain_parameters(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Parameters as JSON has them, and the names of those that are objects."""
-    objects = [name for name in _OBJECTS if not isinstance(parameters[name], str | None)]
+    objects = [name for name in config_file.OBJECTS if not isinstance(parameters.get(name), str | None)]
     plain = {}
     for name, value in parameters.items():
         try:
@@ -265,20 +243,19 @@ def _number(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} is none")
 
 
-def _tensors(fitted: Fitted) -> dict[str, Tensor]:
-    """Return all tensors by path."""
-    prediction, split = fitted.prediction, fitted.split
-    labels, solution = prediction.problem.labels, prediction.solution
-    tensors, _ = flatten(
-        {
-            "weights": prediction.bound.method.state_dict(),
+def _tensors(model: Model, fitted: Fitted | None, features: dict[str, Any]) -> dict[str, Tensor]:
+    """Return all tensors by path; `fitted` is None for a model without its graph."""
+    tree: dict[str, Any] = {"weights": model.method.state_dict(), "features": features}
+    if fitted is not None:
+        prediction, split = fitted.prediction, fitted.split
+        labels, solution = prediction.problem.labels, prediction.solution
+        tree |= {
             "known": {"mask": labels.mask, "onehot": labels.onehot},
             "probabilities": prediction.probabilities,
             "split": {"train": split.train, "val": split.val, "test": split.test},
         }
-        | ({} if solution is None else {"state": solution.value})
-    )
-    return tensors
+        tree |= {} if solution is None else {"state": solution.value}
+    return flatten(tree)[0]
 
 
 def _statistics(graph: Graph) -> dict[str, Any]:
@@ -290,7 +267,6 @@ def _statistics(graph: Graph) -> dict[str, Any]:
         "classes": graph.num_classes,
         "labelled": int(graph.labelled.sum()),
         "undirected": graph.is_undirected,
-        "edge_types": graph.edge_types,
     }
 
 
@@ -305,19 +281,3 @@ def _solution(record: Mapping[str, Any] | None, state: Tensor | None) -> Solutio
         return None
     status, residuals = Status(record["status"]), tuple(record["residuals"])
     return Solution(state, status, record["steps"], residuals, record["contraction"], record["tol"])
-
-
-def _check_file(path: Path, checksum: str) -> None:
-    if not path.is_file():
-        raise InputError(f"{path}: is missing from the model; copy the model again")
-    if _checksum(path) != checksum:
-        raise InputError(f"{path}: is not what was saved (cut short or changed); copy the model again, or fit anew")
-
-
-def _checksum(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _own_checksum(config: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(config, sort_keys=True, ensure_ascii=False).encode()).hexdigest()

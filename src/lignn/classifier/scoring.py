@@ -7,8 +7,10 @@ One rule decides which labels of a graph are inputs, by the content of the graph
 * another graph with one split: all its labels except those of validation and test nodes;
 * another graph with several splits: those of the nodes in `known`, which must be given.
 
-Nodes with their ids, edges with their weights and types, features and labels are content. The name of the graph, its
-splits, the order of edges and of named feature columns, and how features are stored are not.
+Nodes with their ids, edges with their weights and types, features, columns of the table and labels are content. The
+name of the graph, its splits, the order of edges and of named columns, and how features are stored are not.
+
+A model that was saved without its graph has only other graphs to predict.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import torch
 from torch import Tensor
 
 from lignn.classifier import columns
-from lignn.classifier.fitting import Fitted
+from lignn.classifier.model import Fitted, Model, with_graph
 from lignn.errors import InputError, did_you_mean
 from lignn.graph import Graph, Split
 from lignn.graph.split import PARTS
@@ -30,42 +32,56 @@ from lignn.methods import BoundMethod, Prediction, Problem
 from lignn.training import f1_micro
 
 
-def predict_on(fitted: Fitted, graph: Graph | None, known: Any = None) -> Prediction:
+def predict_on(model: Model, graph: Graph | None, known: Any = None) -> Prediction:
     """Predict on a graph (None: the fitted one); `known` is a mask of the nodes whose labels are inputs, or None."""
-    other = elsewhere(fitted, graph)
-    if other is None and known is None:
-        return fitted.prediction
-    truth = labels_by_now(fitted) if other is None else other
-    return _predicted(fitted, truth, _inputs(fitted, other, known), other is None)
+    other = elsewhere(model, graph)
+    if other is not None:
+        return _predicted_elsewhere(model, other, _inputs_elsewhere(other, known))
+    fitted = with_graph(model)
+    return fitted.prediction if known is None else _predicted(fitted, _inputs(fitted, known))
 
 
-def score(fitted: Fitted, nodes: Any, graph: Graph | None, known: Any = None) -> float:
+def score(model: Model, nodes: Any, graph: Graph | None, known: Any = None) -> float:
     """Return F1-micro on the labelled ones of `nodes`, which are a mask or a part of the split.
 
     Labels of scored nodes are no inputs, except those of training nodes of the fitted graph, which the weights know.
     """
-    other = elsewhere(fitted, graph)
-    own = other is None
-    truth = labels_by_now(fitted) if other is None else other
-    split = fitted.split if own else _only_split(truth)
-    mask = _part(fitted, split, nodes, truth) if isinstance(nodes, str) else _mask("nodes", nodes, truth)
-    mask = mask & truth.labelled
-    if truth.y is None or not mask.any():
-        raise InputError(f"{truth.name}: none of the nodes to score has a label")
-    inputs = _inputs(fitted, other, known) & ~(mask & ~fitted.split.train if own else mask)
-    if own and torch.equal(inputs, fitted.prediction.problem.labels.mask):
-        prediction = fitted.prediction
+    other = elsewhere(model, graph)
+    if other is not None:
+        truth, mask = other, _scored(model, other, _only_split(other), nodes)
+        prediction = _predicted_elsewhere(model, other, _inputs_elsewhere(other, known) & ~mask)
     else:
-        prediction = _predicted(fitted, truth, inputs, own)
+        fitted = with_graph(model)
+        truth = labels_by_now(fitted)
+        mask = _scored(fitted, truth, fitted.split, nodes)
+        inputs = _inputs(fitted, known) & ~(mask & ~fitted.split.train)
+        solved = torch.equal(inputs, fitted.prediction.problem.labels.mask)
+        prediction = fitted.prediction if solved else _predicted(fitted, inputs)
+    assert truth.y is not None
     return f1_micro(prediction.labels.cpu()[mask], truth.y[mask])
 
 
-def elsewhere(fitted: Fitted, graph: Graph | None) -> Graph | None:
+def _scored(model: Model, graph: Graph, split: Split | None, nodes: Any) -> Tensor:
+    """Return the labelled ones of the nodes to score, which are a mask or a part of the split."""
+    mask = _part(model, split, nodes, graph) if isinstance(nodes, str) else _mask("nodes", nodes, graph)
+    mask = mask & graph.labelled
+    if not mask.any():
+        raise InputError(f"{graph.name}: none of the nodes to score has a label")
+    return mask
+
+
+def elsewhere(model: Model, graph: Graph | None) -> Graph | None:
     """Return `graph` with the features and classes of the model; None if its content is that of the fitted graph."""
-    if graph is None or graph is fitted.graph:
+    own = model.graph if isinstance(model, Fitted) else None
+    if graph is None or graph is own:
         return None
-    aligned = _aligned(fitted, graph)
-    return None if _same_content(aligned, _aligned(fitted, fitted.graph)) else aligned
+    aligned = columns.from_one_source(graph, model.preparation is not None)
+    if model.preparation is None:
+        aligned = columns.align(aligned, model.inputs)
+    aligned = model.classes.align(aligned)
+    if own is not None and _same_content(aligned, model.classes.align(own)):
+        return None
+    return columns.prepared(aligned, model.preparation)
 
 
 def _same_content(one: Graph, other: Graph) -> bool:
@@ -78,7 +94,16 @@ def _same_content(one: Graph, other: Graph) -> bool:
         and _types(one)[0] == _types(other)[0]
         and _equal(_sorted_edges(one), _sorted_edges(other))
         and _same_features(one.x, other.x)
+        and _same_tables(one, other)
     )
+
+
+def _same_tables(one: Graph, other: Graph) -> bool:
+    if one.table is None or other.table is None:
+        return one.table is other.table
+    from lignn.features import same  # imports pyarrow, which is slow and not needed without tables
+
+    return same(one.table, other.table)
 
 
 def _same_features(one: Any, other: Any) -> bool:
@@ -120,25 +145,36 @@ def labels_by_now(fitted: Fitted) -> Graph:
     return fitted.graph.replace(y=torch.where(mask, known, y), class_names=fitted.classes.names)
 
 
-def bind(fitted: Fitted, graph: Graph, labels: KnownLabels) -> BoundMethod:
-    """Bind the trained method to a graph with known labels."""
-    return fitted.prediction.bound.method.on(Problem.with_labels(graph, labels).to(fitted.settings.device))
+def bind(model: Model, graph: Graph, labels: KnownLabels) -> BoundMethod:
+    """Bind the trained method to a graph, whose features are prepared, with known labels."""
+    graph = columns.prepared(graph, model.preparation)
+    return model.method.on(Problem.with_labels(graph, labels).to(model.settings.device))
 
 
-def _predicted(fitted: Fitted, truth: Graph, inputs: Tensor, own: bool) -> Prediction:
-    """Predict with some labels of an aligned graph; on the fitted one features are not looked at again."""
-    labels = fitted.classes.known(truth, inputs, fitted.settings.dtype).to(fitted.settings.device)
-    bound = fitted.prediction.bound.with_labels(labels) if own else bind(fitted, truth, labels)
-    return bound.solve()
+def _predicted(fitted: Fitted, inputs: Tensor) -> Prediction:
+    """Predict with some labels of the fitted graph; its features are not looked at again."""
+    labels = fitted.classes.known(labels_by_now(fitted), inputs, fitted.settings.dtype).to(fitted.settings.device)
+    return fitted.prediction.bound.with_labels(labels).solve()
 
 
-def _inputs(fitted: Fitted, other: Graph | None, known: Any) -> Tensor:
-    """Return the nodes whose labels are inputs, by the rule of this module; `other` is None for the fitted graph."""
-    if known is not None:
-        truth = labels_by_now(fitted) if other is None else other
-        return _mask("known", known, truth) & truth.labelled
-    if other is None:
+def _predicted_elsewhere(model: Model, other: Graph, inputs: Tensor) -> Prediction:
+    """Predict with some labels of an aligned graph."""
+    labels = model.classes.known(other, inputs, model.settings.dtype).to(model.settings.device)
+    return model.method.on(Problem.with_labels(other, labels).to(model.settings.device)).solve()
+
+
+def _inputs(fitted: Fitted, known: Any) -> Tensor:
+    """Return the nodes of the fitted graph whose labels are inputs, by the rule of this module."""
+    if known is None:
         return fitted.prediction.problem.labels.mask
+    truth = labels_by_now(fitted)
+    return _mask("known", known, truth) & truth.labelled
+
+
+def _inputs_elsewhere(other: Graph, known: Any) -> Tensor:
+    """Return the nodes of another graph whose labels are inputs, by the rule of this module."""
+    if known is not None:
+        return _mask("known", known, other) & other.labelled
     if len(other.splits) > 1 and other.labelled.any():
         raise InputError(
             f"{other.name} has {len(other.splits)} splits, which hold back different labels; say which labels are "
@@ -151,7 +187,7 @@ def _only_split(graph: Graph) -> Split | None:
     return graph.splits[0] if len(graph.splits) == 1 else None
 
 
-def _part(fitted: Fitted, split: Split | None, name: str, graph: Graph) -> Tensor:
+def _part(model: Model, split: Split | None, name: str, graph: Graph) -> Tensor:
     """Return the nodes of a part of the split."""
     if name not in PARTS:
         raise InputError(f"nodes: {name!r} is no part of a split; {did_you_mean(name, PARTS)}")
@@ -160,8 +196,9 @@ def _part(fitted: Fitted, split: Split | None, name: str, graph: Graph) -> Tenso
     mask = getattr(split, name)
     if (
         name == "val"
-        and split is fitted.split
-        and fitted.settings.values["refit"]
+        and isinstance(model, Fitted)
+        and split is model.split
+        and model.settings.values["refit"]
         and not (mask & graph.labelled).any()
     ):
         raise InputError(
@@ -176,7 +213,3 @@ def _mask(name: str, nodes: Any, graph: Graph) -> Tensor:
     if mask.dtype != torch.bool or mask.shape != (graph.num_nodes,):
         raise InputError(f"{name}: a boolean mask over the {graph.num_nodes} nodes of {graph.name} is needed")
     return mask
-
-
-def _aligned(fitted: Fitted, graph: Graph) -> Graph:
-    return fitted.classes.align(columns.align(graph, fitted.graph))

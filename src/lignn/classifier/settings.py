@@ -14,6 +14,7 @@ from torch import Generator, nn
 from lignn import methods, training
 from lignn.declarations import (
     DEFAULT_BACKBONE,
+    FEATURES,
     KINDS,
     METHODS,
     METHODS_WITH,
@@ -34,6 +35,7 @@ _NAMED: dict[str, Mapping[str, Any]] = {
     "method": METHODS,
     "preset": PRESETS,
     "precision": dict.fromkeys(PRECISIONS),
+    "features": dict.fromkeys(FEATURES),
     "solver": BY_NAME,
     "gradient": GRADIENTS,
 }
@@ -75,6 +77,9 @@ class Settings:
         method, backbone = parameters["method"], parameters["backbone"]
         if not isinstance(method, str | Method):
             raise ConfigError(f"method: a name or a Method is needed, got {method!r}")
+        features = parameters.get("features")
+        if not isinstance(features, str | None) and not hasattr(features, "transform"):
+            raise ConfigError(f"features: 'auto', 'raw' or a fitted transformer is needed, got {features!r}")
         given = {key: _plain(value) for key, value in parameters.items() if value is not None}
         given = {key: value for key, value in given.items() if key not in ("method", "backbone")}
         options = [dict(given.pop(key, {})) for key in _OPTIONS]

@@ -28,22 +28,25 @@ def fit(
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
     undirected: Undirected = False,
     missing: Missing = None,
+    no_graph: Annotated[
+        bool, typer.Option("--no-graph", help="Save the model without the graph: it predicts other graphs only.")
+    ] = False,
     as_json: Json = False,
     *,
     parameters: dict[str, Any],
 ) -> None:
     """Train a classifier on the known labels of a graph; the model and its settings are saved."""
     from lignn.classifier import NodeClassifier
-    from lignn.cli import options, progress
+    from lignn.cli import feature_block, options, progress
     from lignn.cli.running import Running
 
     running = Running(out)
     with running.alone():
         parameters = running.resumed(parameters) if resume else running.fresh(parameters)
         data = options.source(graph, undirected, missing).read()
-        _warn_of_scale(data)
         classifier = NodeClassifier(**parameters)
         resolved = _resolved(classifier)
+        _warn_of_scale(data, resolved["features"])
         complete = (split for split in data.splits if (split.val & data.labelled).any())
         own = next(chain(complete, data.splits), None)
         with running.kept(resolved, data):
@@ -52,10 +55,13 @@ def fit(
                     classifier.fit(data, own, progress=tell, checkpoint=running.checkpoint)
             except KeyboardInterrupt:
                 more = [*["--undirected"] * undirected, *(f"--missing={marks}" for marks in missing or ())]
-                _save_best(classifier, running, resolved, ["lignn", "fit", graph, *more, "-o", str(out)])
+                more += ["--no-graph"] * no_graph
+                _save_best(classifier, running, resolved, ["lignn", "fit", graph, *more, "-o", str(out)], not no_graph)
                 raise typer.Exit(130) from None
-            running.save(classifier, resolved)
-    _say(classifier, out, as_json)
+            running.save(classifier, resolved, not no_graph)
+    if not as_json:
+        feature_block.say(classifier.features_)
+    _say(classifier, out, as_json, no_graph)
 
 
 def _resolved(classifier: NodeClassifier) -> dict[str, Any]:
@@ -71,15 +77,19 @@ def _resolved(classifier: NodeClassifier) -> dict[str, Any]:
     return {"method": settings.method, "backbone": settings.backbone, **values, **options}
 
 
-def _warn_of_scale(graph: Graph) -> None:
-    """Features are taken as they are; large ones make a network so sure of itself at first that it hardly learns."""
+def _warn_of_scale(graph: Graph, features: str) -> None:
+    """Warn of large features that are taken as they are: they make a network too sure of itself to learn."""
+    if graph.table is not None and features != "raw":
+        return
     largest = float(abs(graph.x).max()) if graph.x is not None and graph.num_features else 0.0
     if largest > LARGE:
         words = "bring every column to about -1 … 1, or a network may not learn from them"
         typer.echo(f"warning: {graph.name}: features reach {largest:.3g}; {words}", err=True)
 
 
-def _save_best(classifier: NodeClassifier, running: Running, settings: dict[str, Any], command: list[str]) -> None:
+def _save_best(
+    classifier: NodeClassifier, running: Running, settings: dict[str, Any], command: list[str], graph: bool
+) -> None:
     """Save the best model of an interrupted training, if there is one, and say how to go on."""
     history = getattr(classifier, "history_", None)
     again = f"go on with: {shlex.join([*command, '--resume'])}"
@@ -87,7 +97,7 @@ def _save_best(classifier: NodeClassifier, running: Running, settings: dict[str,
         early = "interrupted before the first epoch was done; no model was written"
         typer.echo(f"interrupted once more; {again}" if running.checkpoint.exists() else early, err=True)
         return
-    running.save(classifier, settings)
+    running.save(classifier, settings, graph)
     best = f"epoch {history.best + 1}"
     if "val" in history.best_record:
         best += f", validation {history.best_record['val']:.4f}"
@@ -97,7 +107,7 @@ def _save_best(classifier: NodeClassifier, running: Running, settings: dict[str,
     )
 
 
-def _say(classifier: NodeClassifier, out: Path, as_json: bool) -> None:
+def _say(classifier: NodeClassifier, out: Path, as_json: bool, no_graph: bool) -> None:
     from lignn.classifier import saving
 
     settings = saving.settings_file(out)
@@ -113,6 +123,7 @@ def _say(classifier: NodeClassifier, out: Path, as_json: bool) -> None:
     if as_json:
         print_json(
             {"model": str(out), "settings": str(settings), "epochs": classifier.n_iter_, "end": str(history.end)}
+            | {"columns": {column.name: column.treatment for column in classifier.features_}}
             | {"best_epoch": history.best + 1 or None, "scores": scores, "parameters": classifier.get_params()}
         )
         return
@@ -126,5 +137,5 @@ def _say(classifier: NodeClassifier, out: Path, as_json: bool) -> None:
     elif not history.final:
         trained = f"{classifier.n_iter_} epochs, the last one is kept: too few labels to hold some back"
     typer.echo(trained + (f": F1-micro {words}" if words else ""))
-    command = shlex.join(["lignn", "predict", str(out), "-o", "predictions.csv"])
+    command = shlex.join(["lignn", "predict", str(out), *["--graph", "GRAPH"] * no_graph, "-o", "predictions.csv"])
     typer.echo(f"Model: {out} (settings: {settings}); predict by: {command}")

@@ -61,10 +61,8 @@ def predict(
     if labels is not None:
         loaded.update_labels(label_table.read(labels, loaded.graph_, loaded.class_names_))
     other = None if graph is None else options.source(graph, undirected, missing).read()
-    if other is not None and loaded.graph_.is_undirected and not other.is_undirected:
-        typer.echo(
-            f"warning: {graph} is directed, the model was trained on an undirected graph; add --undirected?", err=True
-        )
+    if other is not None:
+        _warn_of_direction(loaded, other, str(graph))
     decision = loaded.decision(other, known=None if split is None else _known(other, split))
     table = prediction_table.of(decision)
     if out is not None:
@@ -78,6 +76,15 @@ def predict(
         _say(decision, out)
         if loaded.calibration_ is None:
             typer.echo(f"confidence: {not_calibrated(loaded)}")
+
+
+def _warn_of_direction(classifier: NodeClassifier, other: Graph, name: str) -> None:
+    """Warn of a directed graph for a model that was trained on an undirected one, if it still knows."""
+    own = vars(classifier).get("graph_")
+    if own is not None and own.is_undirected and not other.is_undirected:
+        typer.echo(
+            f"warning: {name} is directed, the model was trained on an undirected graph; add --undirected?", err=True
+        )
 
 
 def _known(graph: Graph | None, split: int) -> Tensor:

@@ -50,12 +50,12 @@ class Running:
         with locked(self.model.with_name(f".{self.model.name}.fit.lock"), busy):
             yield
 
-    def save(self, classifier: NodeClassifier, settings: dict[str, Any]) -> None:
-        """Save a model together with its resolved settings."""
+    def save(self, classifier: NodeClassifier, settings: dict[str, Any], graph: bool = True) -> None:
+        """Save a model together with its resolved settings, with or without its graph."""
         from lignn.classifier import saving
 
         heading = f"settings of {self.model.name}, for lignn fit --config"
-        saving.write(self.model, classifier._fitted, config.text(settings, heading))
+        saving.write(self.model, classifier._fitted, config.text(settings, heading), graph)
 
     def fresh(self, given: dict[str, Any]) -> dict[str, Any]:
         """Return the settings of a new run; an interrupted one is not overwritten."""

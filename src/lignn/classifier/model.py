@@ -1,0 +1,154 @@
+"""What a trained model is, with the graph it was trained on and without, and the estimator that holds one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from sklearn.base import BaseEstimator
+
+from lignn.classifier.calibration import Calibration
+from lignn.classifier.columns import Inputs
+from lignn.classifier.settings import Settings
+from lignn.errors import ConfigError, InputError, did_you_mean
+from lignn.graph import Graph, Split
+from lignn.labels import Classes
+from lignn.methods import Method, Prediction
+from lignn.training import History
+
+if TYPE_CHECKING:
+    from lignn.features import FeatureTransform
+
+NO_GRAPH = (
+    "the model was saved without the graph it was trained on, which this needs; "
+    "give it another graph, predict(graph), or save it with its graph"
+)
+
+
+class Model(Protocol):
+    """All that a prediction on another graph needs; `Fitted` has it, and a graph of its own.
+
+    Attributes:
+        settings: the settings it was fitted with.
+        classes: the classes that it tells apart.
+        history: history of training.
+        calibration: None if not wanted, or if there were too few held-out labels.
+        preparation: makes features of the columns of tables; None if features are taken as they are.
+        method: the trained method.
+        inputs: the features that the method takes if there is no preparation.
+    """
+
+    @property
+    def settings(self) -> Settings: ...  # noqa: D102
+
+    @property
+    def classes(self) -> Classes: ...  # noqa: D102
+
+    @property
+    def history(self) -> History: ...  # noqa: D102
+
+    @property
+    def calibration(self) -> Calibration | None: ...  # noqa: D102
+
+    @property
+    def preparation(self) -> FeatureTransform | None: ...  # noqa: D102
+
+    @property
+    def method(self) -> Method: ...  # noqa: D102
+
+    @property
+    def inputs(self) -> Inputs: ...  # noqa: D102
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """The result of fitting.
+
+    Attributes:
+        settings: the settings it was fitted with.
+        classes: the classes that it tells apart.
+        graph: the graph it works on.
+        split: the split it was fitted with; nodes that `refit` or updates have trained on are in its training part.
+        history: history of training; of the first one, if there were two.
+        prediction: the trained method's prediction on the graph; `prediction.bound` is the method on it.
+        calibration: None if not wanted, or if there were too few held-out labels.
+        mask_rate: β that the next epoch would have; None if the method does not adapt it.
+        interrupted: whether training was interrupted.
+        further: number of epochs that updates have trained since.
+        preparation: makes features of the columns of tables; None if features are taken as they are.
+    """
+
+    settings: Settings
+    classes: Classes
+    graph: Graph
+    split: Split
+    history: History
+    prediction: Prediction
+    calibration: Calibration | None
+    mask_rate: float | None = None
+    interrupted: bool = False
+    further: int = 0
+    preparation: FeatureTransform | None = None
+
+    @property
+    def method(self) -> Method:
+        """The trained method."""
+        return self.prediction.bound.method
+
+    @property
+    def inputs(self) -> Inputs:
+        """The features that the method takes."""
+        x = self.prediction.problem.x
+        return Inputs(0 if x is None else x.shape[1], self.graph.feature_names, self.graph.edge_types)
+
+
+@dataclass(frozen=True, eq=False)
+class HandedOn:
+    """A model without the graph it was trained on: no features, labels or ids of it; see `Model`."""
+
+    settings: Settings
+    classes: Classes
+    history: History
+    calibration: Calibration | None
+    preparation: FeatureTransform | None
+    method: Method
+    inputs: Inputs
+
+
+def with_graph(model: Model) -> Fitted:
+    """Return a model that has the graph it was trained on; raise for one that was saved without."""
+    if not isinstance(model, Fitted):
+        raise InputError(NO_GRAPH)
+    return model
+
+
+class Estimator(BaseEstimator):
+    """An estimator whose parameters are explicit, and whose model may have been saved without its graph."""
+
+    _model: Model
+
+    def _refuse(self, unknown: Mapping[str, Any]) -> None:
+        for name in unknown:
+            known = self._get_param_names()
+            raise ConfigError(f"{type(self).__name__} has no parameter {name!r}; {did_you_mean(name, known)}")
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name; takes effect at the next `fit`."""
+        self._refuse({name: None for name in params if name not in self._get_param_names()})
+        return super().set_params(**params)
+
+    @property
+    def _fitted(self) -> Fitted:
+        """The model with its graph; raises for one that was saved without."""
+        return with_graph(self._model)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_model" in vars(self)
+
+    if not TYPE_CHECKING:  # a type checker would take any attribute to be there
+
+        def __getattr__(self, name: str) -> Any:
+            if name in ("graph_", "split_") and "_model" in vars(self):
+                raise InputError(NO_GRAPH)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
