@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from torch import Generator, Tensor
 from torch.nn.functional import one_hot
 
 from lignn import training
-from lignn.classifier import run_id
+from lignn.classifier import imbalance, run_id
 from lignn.classifier.calibration import Calibration, calibrate
 from lignn.classifier.certificate import Starts, unique_for_all_labels
 from lignn.classifier.settings import Settings
@@ -25,7 +25,7 @@ from lignn.graph import Graph, Split, headers
 from lignn.labels import Classes, KnownLabels
 from lignn.methods import Carry, Method, Prediction
 from lignn.methods.method import Evaluation
-from lignn.training import Assembly, End, History, Progress, assemble, score_on
+from lignn.training import Assembly, End, History, Metric, Progress, assemble, score_on
 
 SHARE = 0.2
 """Share of each class's labels that is held back."""
@@ -52,6 +52,7 @@ class Fitted:
         mask_rate: β that the next epoch would have; None if the method does not adapt it.
         interrupted: whether training was interrupted.
         further: number of epochs that updates have trained since.
+        metric: the validation score that chose the epoch.
     """
 
     settings: Settings
@@ -64,6 +65,7 @@ class Fitted:
     mask_rate: float | None = None
     interrupted: bool = False
     further: int = 0
+    metric: Metric = field(default_factory=Metric)
 
 
 def fit(
@@ -74,8 +76,10 @@ def fit(
     split, own_holdout = _split(graph, split, settings.values["seed"])
     classes = Classes.of(graph)
     known = classes.known(graph, split.train & graph.labelled, settings.dtype)
+    metric = imbalance.metric_of(settings, known)
+    imbalance.warn(imbalance.about_metric(settings, metric, known, classes), level=2)
     assembly = _assemble(settings, graph, known, split.held_out)
-    history, interrupted = _train_first(settings, assembly, graph, split, progress, checkpoint)
+    history, interrupted = _train_first(settings, assembly, graph, split, metric, progress, checkpoint)
     prediction = _prediction(history)
     calibration = _calibration(settings, prediction, graph, split.val & graph.labelled)
     known = classes.known(graph, (split.train | split.val) & graph.labelled, settings.dtype)
@@ -90,7 +94,7 @@ def fit(
         prediction = prediction.bound.with_labels(known.to(settings.device)).solve()
     rate = history.carry.mask_rate
     history = replace(history, prediction=None, carry=Carry())  # a classifier does not keep the tensors of training
-    return Fitted(settings, classes, graph, split, history, prediction, calibration, rate, interrupted)
+    return Fitted(settings, classes, graph, split, history, prediction, calibration, rate, interrupted, metric=metric)
 
 
 def _split(graph: Graph, given: Split | None, seed: int) -> tuple[Split, bool]:
@@ -126,6 +130,7 @@ def _assemble(settings: Settings, graph: Graph, known: KnownLabels, unseen: Tens
         return settings.build(graph.num_features, known.num_classes, generator)
 
     hidden = unseen if settings.values["inductive"] else None
+    known = imbalance.weighted(settings, Classes.of(graph), known)
     return assemble(build, graph, known, seed=settings.values["seed"], unseen=hidden, device=settings.device)
 
 
@@ -134,13 +139,14 @@ def _train_first(
     assembly: Assembly,
     graph: Graph,
     split: Split,
+    metric: Metric,
     progress: Progress | None,
     checkpoint: Path | None,
 ) -> tuple[History, bool]:
     """Train with the split's validation labels; return also whether training was interrupted."""
     score, options = None, settings.training
     if (split.val & graph.labelled).any():
-        score = score_on(graph, {part: getattr(split, part) & graph.labelled for part in ("train", "val")})
+        score = score_on(graph, {part: getattr(split, part) & graph.labelled for part in ("train", "val")}, metric)
     else:
         options = replace(options, max_epochs=min(options.max_epochs, options.patience))
     identity = run_id.of(settings, graph, split) if checkpoint else ""
@@ -168,12 +174,14 @@ def go_on(fitted: Fitted, known: KnownLabels, truth: Graph, epochs: int) -> Fitt
     If validation labels are left that are not known, the best of the epochs is kept and the temperature fitted again.
     Otherwise the last epoch is kept and the temperature stays.
     """
-    settings, problem = fitted.settings, fitted.prediction.problem.knowing(known)
+    settings = fitted.settings
+    known = imbalance.weighted(settings, fitted.classes, known)
+    problem = fitted.prediction.problem.knowing(known)
     method = copy.deepcopy(fitted.prediction.bound.method)
     held_out = fitted.split.val & truth.labelled & ~known.mask
     unseen = fitted.split.held_out & ~known.mask
     seen = problem.without_edges_at(unseen) if settings.values["inductive"] else problem
-    score = score_on(truth, {"val": held_out}) if held_out.any() else None
+    score = score_on(truth, {"val": held_out}, fitted.metric) if held_out.any() else None
     generator = torch.Generator().manual_seed(_further_seed(settings.values["seed"], fitted.further))
     options = replace(settings.training, max_epochs=epochs, patience=epochs)
     history = Assembly(method, seen, problem, generator).train(score, options, carry=_carry(fitted))

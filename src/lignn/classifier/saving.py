@@ -35,14 +35,14 @@ from lignn.classifier import generations
 from lignn.classifier.calibration import Calibration
 from lignn.classifier.fitting import Fitted, warn_if_unsolved
 from lignn.classifier.settings import Settings
-from lignn.declarations import PARAMETERS
+from lignn.declarations import DEFAULT_METRIC, PARAMETERS
 from lignn.equilibrium import Gradient, Solution, Status
 from lignn.equilibrium.solvers import Solver
 from lignn.errors import InputError
 from lignn.graph import Graph, Split
 from lignn.labels import Classes, KnownLabels
 from lignn.methods import Method, Prediction, Problem
-from lignn.training import End, History
+from lignn.training import End, History, Metric
 from lignn.training.checkpoint import flatten, unflatten
 
 if TYPE_CHECKING:
@@ -93,6 +93,7 @@ def write(folder: str | PathLike[str], fitted: Fitted, settings: str | None = No
                 "final": fitted.history.final,
                 "further": fitted.further,
                 "mask_rate": fitted.mask_rate,
+                "metric": asdict(fitted.metric),
             },
             "calibration": None if fitted.calibration is None else asdict(fitted.calibration),
             "solution": _solution_record(fitted.prediction.solution),
@@ -229,6 +230,7 @@ def _restored(path: Path, config: dict[str, Any], parameters: dict[str, Any]) ->
         None if config["calibration"] is None else Calibration(**config["calibration"]),
         told["mask_rate"],
         further=told["further"],
+        metric=Metric(**told["metric"]) if "metric" in told else Metric.of(DEFAULT_METRIC, known),
     )
 
 

@@ -13,6 +13,7 @@ order of edges and of named feature columns, and how features are stored are not
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,13 +22,14 @@ import torch
 from torch import Tensor
 
 from lignn.classifier import columns
+from lignn.classifier.calibration import at_temperature
 from lignn.classifier.fitting import Fitted
 from lignn.errors import InputError, did_you_mean
 from lignn.graph import Graph, Split
 from lignn.graph.split import PARTS
 from lignn.labels import KnownLabels
 from lignn.methods import BoundMethod, Prediction, Problem
-from lignn.training import f1_micro
+from lignn.training import Metric
 
 
 def predict_on(fitted: Fitted, graph: Graph | None, known: Any = None) -> Prediction:
@@ -39,8 +41,36 @@ def predict_on(fitted: Fitted, graph: Graph | None, known: Any = None) -> Predic
     return _predicted(fitted, truth, _inputs(fitted, other, known), other is None)
 
 
-def score(fitted: Fitted, nodes: Any, graph: Graph | None, known: Any = None) -> float:
-    """Return F1-micro on the labelled ones of `nodes`, which are a mask or a part of the split.
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Predictions of the nodes that are scored, and their labels.
+
+    Attributes:
+        probabilities: calibrated, m×c.
+        predicted: predicted labels.
+        truth: given labels.
+    """
+
+    probabilities: Tensor
+    predicted: Tensor
+    truth: Tensor
+
+
+def metric_named(fitted: Fitted, name: str | None) -> Metric:
+    """Return a metric by name; None for the one that chose the epoch."""
+    return fitted.metric if name is None else fitted.metric.named(name, fitted.classes.multilabel)
+
+
+def score(fitted: Fitted, nodes: Any, graph: Graph | None, known: Any = None, metric: str | None = None) -> float:
+    """Return a score on the labelled ones of `nodes`; larger is better."""
+    measure = metric_named(fitted, metric)
+    found = scored(fitted, nodes, graph, known)
+    measure.check(found.truth, "scored")
+    return measure(found.probabilities, found.predicted, found.truth)
+
+
+def scored(fitted: Fitted, nodes: Any, graph: Graph | None, known: Any = None) -> Scored:
+    """Predict the labelled ones of `nodes`, which are a mask or a part of the split.
 
     Labels of scored nodes are no inputs, except those of training nodes of the fitted graph, which the weights know.
     """
@@ -57,7 +87,10 @@ def score(fitted: Fitted, nodes: Any, graph: Graph | None, known: Any = None) ->
         prediction = fitted.prediction
     else:
         prediction = _predicted(fitted, truth, inputs, own)
-    return f1_micro(prediction.labels.cpu()[mask], truth.y[mask])
+    several = fitted.classes.multilabel
+    temperature = 1.0 if fitted.calibration is None else fitted.calibration.temperature
+    probabilities = at_temperature(prediction.probabilities.cpu()[mask], temperature, several)
+    return Scored(probabilities, prediction.labels.cpu()[mask], truth.y[mask])
 
 
 def elsewhere(fitted: Fitted, graph: Graph | None) -> Graph | None:
