@@ -22,13 +22,14 @@ from lignn.equilibrium import Status, solve
 from lignn.equilibrium.solvers import Picard
 from lignn.errors import ConvergenceWarning, InputError, SplitError
 from lignn.graph import Graph, Split, headers
+from lignn.graph.splits import held_back
 from lignn.labels import Classes, KnownLabels
 from lignn.methods import Carry, Method, Prediction
 from lignn.methods.method import Evaluation
 from lignn.training import Assembly, End, History, Metric, Progress, assemble, score_on
 
 SHARE = 0.2
-"""Share of each class's labels that is held back."""
+"""Share of the labels, or of each class's, that is held back."""
 
 _PLAIN_STEPS = 100
 """Steps of the plain map that K̂ is measured over; ten steps say little of the later ones."""
@@ -240,14 +241,19 @@ def own_split(graph: Graph, seed: int) -> Split:
 def hold_back(graph: Graph, split: Split, seed: int) -> Split:
     """Return `split` with some labels of its training part as the validation part; its test part is unchanged.
 
-    A fifth of each class is held back, but at least one label of a class with two or more, and at least one label of
-    each class is left for training. With one label a class nothing can be held back, and validation is empty.
+    If times or groups of the nodes are known, these are the latest labels or whole groups (`splits.held_back`).
+    Otherwise a fifth of each class is held back, but at least one label of a class with two or more, and at least one
+    label of each class is left for training. With one label a class nothing can be held back: validation is empty.
     """
     assert graph.y is not None
     generator = torch.Generator().manual_seed(seed)
     known = (split.train & graph.labelled).nonzero().flatten()
-    strata = [known] if graph.is_multilabel else [known[graph.y[known] == c] for c in range(graph.num_classes)]
     validation = torch.zeros_like(split.train)
+    chosen = held_back(graph, known, SHARE, seed)
+    if chosen is not None:
+        validation[chosen] = True
+        return Split(split.train & ~validation, validation, split.test)
+    strata = [known] if graph.is_multilabel else [known[graph.y[known] == c] for c in range(graph.num_classes)]
     for nodes in strata:
         count = min(max(round(SHARE * len(nodes)), 1), len(nodes) - 1)
         if count > 0:

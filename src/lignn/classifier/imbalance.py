@@ -22,7 +22,6 @@ from lignn.methods import Prediction
 from lignn.training import Metric
 from lignn.training.metrics import majority
 
-
 FEWEST = 10
 """Number of nodes below which predictions of one class only say nothing."""
 

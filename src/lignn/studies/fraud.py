@@ -141,8 +141,8 @@ def report(folder: Path, found: Sequence[Record]) -> list[Path]:
     )
     table = page.Table("Mean ± standard deviation over seeds", header, [row for row in rows if row])
     text = (
-        "A random graph in which frauds differ in 3 of 12 features and have more edges to each other. 4 frauds and 2806 "
-        "other nodes are labelled; 200 frauds are among the nodes to be predicted. LI-GCN with the practical preset; "
+        "A random graph in which frauds differ in 3 of 12 features and have more edges to each other. 4 frauds and "
+        "2806 other nodes are labelled; 200 frauds are among those to be predicted. LI-GCN with the practical preset; "
         "`fit` holds back a fifth of the labels, one fraud among them, to choose the epoch."
     )
     return page.write(folder, "Few frauds among many labels", [page.Section("What imbalance does", [text, table])])
