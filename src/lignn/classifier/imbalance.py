@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
@@ -49,7 +50,7 @@ def _by_number(classes: Classes, weights: Mapping[Any, Any]) -> dict[int, float]
     """Return weights by class number from those by name or number; a saved model has its numbers as texts."""
     found = {}
     for label, weight in weights.items():
-        if isinstance(weight, bool) or not isinstance(weight, Real) or not 0 < weight < float("inf"):
+        if isinstance(weight, bool) or not isinstance(weight, Real) or not 0 < float(weight) < math.inf:
             raise ConfigError(f"class_weight: a positive number is needed for class {label!r}, got {weight!r}")
         numeral = isinstance(label, str) and label not in classes.names and label.isdecimal()
         try:

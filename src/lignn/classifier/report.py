@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -48,7 +49,7 @@ class Report:
 
     Attributes:
         metric: name of the metric.
-        score: its value, with its usual sign.
+        score: its value, with its usual sign; NaN if it is not defined on these nodes.
         baseline: its value for always answering `majority`, with the shares of the known labels as probabilities.
         majority: the most frequent known label.
         nodes: number of nodes that were scored.
@@ -73,6 +74,8 @@ class Report:
     @property
     def headline(self) -> str:
         """The score beside that of a guess."""
+        if math.isnan(self.score):
+            return f"{METRICS[self.metric].title} is not defined on these {self.nodes} nodes, which lack a class"
         guess = f"always {self.majority!r} scores {self.baseline:.4f}"
         return f"{METRICS[self.metric].title} {self.score:.4f} on {self.nodes} nodes; {guess}"
 
@@ -102,15 +105,18 @@ def report(fitted: Fitted, nodes: Any, graph: Graph | None, known: Any = None, m
     """Score predictions as `scoring.score` does, and every class."""
     measure = scoring.metric_named(fitted, metric)
     scored = scoring.scored(fitted, nodes, graph, known)
-    measure.check(scored.truth, "scored")
     shares = _shares(fitted)
     guess, majority = _guess(shares, fitted.classes)
     count = len(scored.truth)
     constant = shares.expand(count, -1), guess.expand(count, *guess.shape)
+    score, baseline = float("nan"), float("nan")
+    if measure.is_defined(scored.truth):
+        score = measure.shown(measure(scored.probabilities, scored.predicted, scored.truth))
+        baseline = measure.shown(measure(*constant, scored.truth))
     return Report(
         measure.name,
-        measure.shown(measure(scored.probabilities, scored.predicted, scored.truth)),
-        measure.shown(measure(*constant, scored.truth)),
+        score,
+        baseline,
         majority,
         count,
         *_of_classes(scored, measure, fitted.classes),

@@ -144,10 +144,10 @@ def perform(run: Run) -> Result:
     seconds = time.perf_counter() - start
     sign = METRICS[classifier.metric_].sign
     curve = tuple(sign * record["val"] for record in classifier.history_.epochs)
+    test, val = (sign * classifier.score(getattr(split, part) & graph.labelled) for part in ("test", "val"))
     report = classifier.report(split.test & graph.labelled)
-    val = sign * classifier.score(split.val & graph.labelled)
     unsolved = str(caught[-1].message) if caught else None
-    return Result(run.method, run.number, report.score, val, seconds, len(curve), curve, unsolved, report)
+    return Result(run.method, run.number, test, val, seconds, len(curve), curve, unsolved, report)
 
 
 def split_of(graph: Graph, number: int) -> Split:
@@ -219,6 +219,17 @@ class Comparison:
                 seconds = mean(result.seconds for result in own)
                 rows.append(Row(method, title(method, self.backbone), tuple(scores.values()), gain, seconds))
         return rows
+
+    @property
+    def reports(self) -> dict[str, list[Report]]:
+        """The reports of all runs, the first run first, by title of the method."""
+        found: dict[str, list[Report]] = {}
+        for row in self.rows:
+            own = sorted((one for one in self.results if one.method == row.method), key=lambda one: one.number)
+            reports = [one.report for one in own if one.report is not None]
+            if reports:
+                found[row.title] = reports
+        return found
 
     @property
     def verdict(self) -> str:

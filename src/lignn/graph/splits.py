@@ -116,9 +116,9 @@ def held_back(graph: Graph, known: Tensor, share: float, seed: int) -> Tensor | 
     altogether, with their groups, stay in training. The result is None if neither times nor groups tell nodes apart.
     """
     nodes = known.numpy()
-    if has_known(graph, "time"):
+    if graph.time is not None and has_known(graph, "time"):
         nodes, starts = _in_time(graph.time[nodes], nodes)
-    elif has_known(graph, "group"):
+    elif graph.group is not None and has_known(graph, "group"):
         nodes, starts = _shuffled_groups(graph.group[nodes], nodes, seed)
     else:
         return None

@@ -77,14 +77,15 @@ class Metric:
         hardly trained. The average precision still tells how far above others the nodes of the class are.
         """
         finer = replace(self, name="average_precision")
-        return finer if self.name in _OF_LABELS and finer._is_defined(truth) else None
+        return finer if self.name in _OF_LABELS and finer.is_defined(truth) else None
 
-    def _is_defined(self, truth: Tensor) -> bool:
+    def is_defined(self, truth: Tensor) -> bool:
+        """Return whether nodes with these labels can be scored; ranks need nodes with and without a class."""
         return self.name not in _OF_RANKS or len(self._columns(_rows(truth, 2))) > 0
 
     def check(self, truth: Tensor, where: str) -> None:
         """Raise if the metric is not defined for nodes with these labels; `where` says which nodes they are."""
-        if not self._is_defined(truth):
+        if not self.is_defined(truth):
             raise InputError(
                 f"metric: {self.declared.title} needs {where} labels of at least two classes; "
                 "choose f1_macro, or a split with such labels"
