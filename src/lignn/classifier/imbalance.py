@@ -46,15 +46,21 @@ def weighted(settings: Settings, classes: Classes, known: KnownLabels) -> KnownL
     return replace(known, class_weight=torch.from_numpy(weight).to(known.onehot))
 
 
+def by_name(classes: Classes, wanted: Any) -> Any:
+    """Return the parameter `class_weight` with names instead of numbers, as a file can have it."""
+    if not isinstance(wanted, Mapping):
+        return wanted
+    return {classes.names[number]: weight for number, weight in _by_number(classes, wanted).items()}
+
+
 def _by_number(classes: Classes, weights: Mapping[Any, Any]) -> dict[int, float]:
-    """Return weights by class number from those by name or number; a saved model has its numbers as texts."""
+    """Return weights by class number from those by name or number."""
     found = {}
     for label, weight in weights.items():
         if isinstance(weight, bool) or not isinstance(weight, Real) or not 0 < float(weight) < math.inf:
             raise ConfigError(f"class_weight: a positive number is needed for class {label!r}, got {weight!r}")
-        numeral = isinstance(label, str) and label not in classes.names and label.isdecimal()
         try:
-            found[classes.number(int(label) if numeral else label)] = float(weight)
+            found[classes.number(label)] = float(weight)
         except InputError as error:
             raise ConfigError(f"class_weight: {error}") from error
     return found

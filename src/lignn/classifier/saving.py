@@ -31,11 +31,11 @@ from safetensors.torch import save
 from torch import Tensor
 
 import lignn
-from lignn.classifier import generations
+from lignn.classifier import generations, imbalance
 from lignn.classifier.calibration import Calibration
 from lignn.classifier.fitting import Fitted, warn_if_unsolved
 from lignn.classifier.settings import Settings
-from lignn.declarations import DEFAULT_METRIC, PARAMETERS
+from lignn.declarations import DEFAULT_METRIC, OF_LOSS, PARAMETERS
 from lignn.equilibrium import Gradient, Solution, Status
 from lignn.equilibrium.solvers import Solver
 from lignn.errors import InputError
@@ -70,7 +70,8 @@ def write(folder: str | PathLike[str], fitted: Fitted, settings: str | None = No
         fitted: the fitted state.
         settings: content of the file `settings.toml`.
     """
-    plain, objects = _plain_parameters(fitted.settings.parameters)
+    weight = {OF_LOSS: imbalance.by_name(fitted.classes, fitted.settings.parameters[OF_LOSS])}
+    plain, objects = _plain_parameters({**fitted.settings.parameters, **weight})
     with generations.new_generation(folder, CONFIG, (*_FILES, SETTINGS)) as temporary:
         if settings is not None:
             (temporary / SETTINGS).write_text(settings, encoding="utf-8")
@@ -84,7 +85,9 @@ def write(folder: str | PathLike[str], fitted: Fitted, settings: str | None = No
             "versions": {"lignn": lignn.__version__, "python": platform.python_version(), "torch": version("torch")},
             "parameters": plain,
             "objects": objects,
-            "resolved": {name: value for name, value in fitted.settings.values.items() if name not in objects},
+            "resolved": {
+                name: weight.get(name, value) for name, value in fitted.settings.values.items() if name not in objects
+            },
             "classes": {"names": fitted.classes.names, "multilabel": fitted.classes.multilabel},
             "graph": _statistics(fitted.graph),
             "training": {
