@@ -18,7 +18,49 @@ BACKBONES = ("gcn", "gat", "sage", "gin", "mlp", "sgc", "jknet", "gcnii", "rgcn"
 PRECISIONS = ("float32", "float64")
 FEATURES = ("auto", "raw")
 
-Kind = Literal["whole number", "number", "number or 'adaptive'", "true or false", "text", "table"]
+
+@dataclass(frozen=True)
+class MetricDeclaration:
+    """How a metric is written, and what it applies to. `lignn.training.metrics` computes it.
+
+    Attributes:
+        title: how people write it.
+        several: whether it is defined if a node may have several classes.
+        lower_is_better: whether it is a loss. Scores inside are always better if larger, so it is negated there.
+    """
+
+    title: str
+    several: bool = True
+    lower_is_better: bool = False
+
+    @property
+    def sign(self) -> int:
+        """-1 for a loss, else 1."""
+        return -1 if self.lower_is_better else 1
+
+    @property
+    def factor(self) -> int:
+        """100 for a metric that tables show in percent, else 1."""
+        return 1 if self.lower_is_better else 100
+
+    @property
+    def in_tables(self) -> str:
+        """The title with its unit in tables."""
+        return self.title if self.lower_is_better else f"{self.title} (%)"
+
+
+DEFAULT_METRIC = "f1_micro"
+METRICS = {
+    DEFAULT_METRIC: MetricDeclaration("F1-micro"),
+    "f1_macro": MetricDeclaration("F1-macro"),
+    "balanced_accuracy": MetricDeclaration("balanced accuracy", several=False),
+    "roc_auc": MetricDeclaration("ROC AUC"),
+    "average_precision": MetricDeclaration("average precision"),
+    "log_loss": MetricDeclaration("log loss", several=False, lower_is_better=True),
+}
+"""The metrics that may choose the epoch."""
+
+Kind = Literal["whole number", "number", "number or 'adaptive'", "true or false", "text", "table", "text or table"]
 KINDS: dict[Kind, tuple[type, ...]] = {
     "whole number": (Integral,),
     "number": (Real,),
@@ -26,6 +68,7 @@ KINDS: dict[Kind, tuple[type, ...]] = {
     "true or false": (bool,),
     "text": (str,),
     "table": (Mapping,),
+    "text or table": (str, Mapping),
 }
 """The types that a parameter of each kind may have. Numbers exclude True and False."""
 
@@ -203,6 +246,13 @@ PARAMETERS: dict[str, Parameter] = {
     "weight_decay": Parameter("number", _TRAINING, "Weight decay of Adam."),
     "max_epochs": Parameter("whole number", _TRAINING, "Maximum number of epochs."),
     "patience": Parameter("whole number", _TRAINING, "Stop after this many epochs without a better validation score."),
+    "metric": Parameter("text", _TRAINING, "Validation score that chooses the epoch: ", choices=tuple(METRICS)),
+    "class_weight": Parameter(
+        "text or table",
+        _TRAINING,
+        "Weight of each class in the loss: 'balanced', or a class and its weight; may be repeated.",
+        metavar="balanced|CLASS=WEIGHT",
+    ),
     "seed": Parameter("whole number", _TRAINING, "Seed of weights, masks and splits.", optional=False),
     "inductive": Parameter("true or false", _TRAINING, "Train without the edges of held-out nodes.", optional=False),
     "mask_rate": Parameter(
@@ -235,12 +285,13 @@ PARAMETERS: dict[str, Parameter] = {
 OF_TRAINING = ("lr", "weight_decay", "max_epochs", "patience")
 OF_NETWORK = ("hidden", "dropout", "both_directions")
 OF_SOLVER = _SOLVER
+OF_LOSS = "class_weight"
 
 
 METHODS_WITH = {
     parameter: [name for name, method in METHODS.items() if parameter in method.parameters] or list(METHODS)
     for parameter in PARAMETERS
-}
+} | {OF_LOSS: [name for name, method in METHODS.items() if method.network != "none"]}
 """The methods that have each parameter."""
 
 

@@ -52,6 +52,10 @@ class DataWarning(UserWarning):
     """A note on data that were read in a way that the user may not expect."""
 
 
+class ImbalanceWarning(UserWarning):
+    """A note on classes of very different size: a metric that was chosen, or a model that predicts one class only."""
+
+
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
     """Return the end of an error message: the choice closest to `word` if one is close, else all choices."""
     choices = sorted(choices)

@@ -65,11 +65,13 @@ class KnownLabels:
         mask: `M_t`, the nodes whose labels are known; on the CPU.
         onehot: `M_t Y`, n×c, with rows of zeros for unknown nodes; multi-hot for multi-label tasks.
         multilabel: whether a node may have several classes. If so, σ is the sigmoid and the loss binary cross-entropy.
+        class_weight: weight of each class in the loss (c); None if all nodes count alike.
     """
 
     mask: Tensor
     onehot: Tensor
     multilabel: bool = False
+    class_weight: Tensor | None = None
 
     @classmethod
     def of(cls, graph: Graph, mask: Tensor, dtype: torch.dtype = torch.float32) -> KnownLabels:
@@ -100,7 +102,8 @@ class KnownLabels:
 
     def to(self, device: torch.device | str) -> KnownLabels:
         """Return the same labels on another device; the mask stays on the CPU."""
-        return replace(self, onehot=self.onehot.to(device))
+        weight = None if self.class_weight is None else self.class_weight.to(device)
+        return replace(self, onehot=self.onehot.to(device), class_weight=weight)
 
     @cached_property
     def _rows(self) -> tuple[Tensor, Tensor]:
@@ -132,7 +135,17 @@ class KnownLabels:
         tiny = torch.finfo(p.dtype).tiny
         if self.multilabel:
             return -(target * p.clamp(min=tiny).log() + (1 - target) * (1 - p).clamp(min=tiny).log()).mean()
-        return -p.mul(target).sum(1).clamp(min=tiny).log().mean()
+        return self.mean(-p.mul(target).sum(1).clamp(min=tiny).log(), target)
+
+    def mean(self, losses: Tensor, target: Tensor) -> Tensor:
+        """Return the mean of one loss per node, each weighted by the class of its `target` row.
+
+        A node of weight 2 counts as two nodes, as in PyTorch's `cross_entropy`.
+        """
+        if self.class_weight is None:
+            return losses.mean()
+        weight = target @ self.class_weight.to(target.dtype)
+        return (losses * weight).sum() / weight.sum()
 
     def hide(self, rate: float, generator: Generator) -> HiddenLabels:
         """Draw `I_o`: hide every node, known or not, with probability `rate`; redraw until a known node is hidden.

@@ -18,8 +18,8 @@ import torch
 from lignn import Graph, NodeClassifier, Split
 from lignn.classifier import TabularClassifier
 from lignn.datasets.sources import Source
-from lignn.declarations import METHODS
-from lignn.evaluation.compare import Run, perform
+from lignn.declarations import METHODS, METHODS_WITH, METRICS
+from lignn.evaluation.compare import Run, metric_of, perform
 from lignn.methods import NAMES
 from tests.problems import half_split, random_graph
 
@@ -78,6 +78,7 @@ def answers(classifier: NodeClassifier, graph: Graph, split: Split) -> dict[str,
         found[f"{name}: weights"] = weights(classifier)
         found[f"{name}: suggest"] = classifier.suggest(3).tolist()
         found[f"{name}: score train"] = classifier.score("train")
+        found[f"{name}: report train"] = str(classifier.report("train", metric="f1_macro"))
 
     note("fit")
     found["history"] = (records(classifier), classifier.history_.best, classifier.history_.final)
@@ -202,6 +203,46 @@ def test_validation_labels_choose_and_calibrate_only(method: str, inductive: boo
         assert weights(one) == weights(other)
         raw = [c._fitted.prediction.probabilities for c in (one, other)]
         assert torch.equal(*raw)
+
+
+UNEVEN = {"class_weight": "balanced"}
+RANKED = {"class_weight": {"0": 3.0}, "metric": "average_precision"}
+WEIGHED = [(method, UNEVEN) for method in METHODS_WITH["class_weight"]] + [("lignn", RANKED), ("reslpa", RANKED)]
+
+
+@pytest.mark.parametrize(("method", "options"), WEIGHED)
+def test_class_weights_and_metrics_see_no_test_label(method: str, options: dict) -> None:
+    split, graph = splits(False), whole()
+    versions = (graph, flipped(graph, split.test))
+    same(*(answers(fit(method, version, split, **options), version, split) for version in versions))
+
+
+CHOSEN = [(name, "log_loss") for name in METHODS_WITH["class_weight"]] + [("label_input", name) for name in METRICS]
+
+
+@pytest.mark.parametrize(("method", "metric"), CHOSEN)
+def test_validation_labels_have_no_part_in_class_weights_or_losses(method: str, metric: str) -> None:
+    """They change the validation score of every epoch, and what decides between equal ones, and nothing else."""
+    split, graph = splits(False), whole()
+    versions = (graph, flipped(graph, split.val))
+    both = [fit(method, version, split, metric=metric, **UNEVEN) for version in versions]
+    told = [[{k: v for k, v in one.items() if k not in ("val", "tie")} for one in records(c)] for c in both]
+    assert told[0] == told[1]
+    weight = [c._fitted.prediction.problem.labels.class_weight.tolist() for c in both]
+    assert weight[0] == weight[1]
+    if metric == "log_loss":
+        assert both[0].history_.epochs[0]["val"] != both[1].history_.epochs[0]["val"]
+
+
+def test_the_metric_is_chosen_without_validation_and_test_labels() -> None:
+    split = splits(False)
+    y = torch.where(split.train, 0, 1)
+    y[split.train.nonzero()[0]] = 1
+    graph = whole().replace(y=y, splits=(split,), class_names=("a", "b"))
+    for nodes in (split.val, split.test):
+        assert metric_of(graph, {}) == metric_of(flipped(graph, nodes), {})
+    shown = [fit("backbone", version, split).metric_ for version in (graph, flipped(graph, split.held_out))]
+    assert shown[0] == shown[1]
 
 
 @pytest.mark.parametrize("method", ["lpa", "lignn", "label_reuse", "correct_and_smooth", "backbone"])

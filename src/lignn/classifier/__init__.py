@@ -5,6 +5,7 @@ from lignn.classifier.certificate import Certificate
 from lignn.classifier.decision import Decision
 from lignn.classifier.explain import Explanation
 from lignn.classifier.node import NodeClassifier
+from lignn.classifier.report import Report
 from lignn.classifier.saving import load
 from lignn.classifier.tabular import TabularClassifier
 from lignn.classifier.update import Update
@@ -15,6 +16,7 @@ __all__ = [
     "Decision",
     "Explanation",
     "NodeClassifier",
+    "Report",
     "TabularClassifier",
     "Update",
     "load",

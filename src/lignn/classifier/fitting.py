@@ -14,7 +14,7 @@ from torch import Generator, Tensor
 from torch.nn.functional import one_hot
 
 from lignn import training
-from lignn.classifier import columns, run_id
+from lignn.classifier import columns, imbalance, run_id
 from lignn.classifier.calibration import Calibration, calibrate
 from lignn.classifier.certificate import Starts, unique_for_all_labels
 from lignn.classifier.model import Fitted
@@ -23,13 +23,14 @@ from lignn.equilibrium import Status, solve
 from lignn.equilibrium.solvers import Picard
 from lignn.errors import ConvergenceWarning, InputError, SplitError
 from lignn.graph import Graph, Split, headers
+from lignn.graph.splits import held_back
 from lignn.labels import Classes, KnownLabels
 from lignn.methods import Carry, Method, Prediction
 from lignn.methods.method import Evaluation
-from lignn.training import Assembly, End, History, Progress, assemble, score_on
+from lignn.training import Assembly, End, History, Metric, Progress, assemble, score_on
 
 SHARE = 0.2
-"""Share of each class's labels that is held back."""
+"""Share of the labels, or of each class's, that is held back."""
 
 _PLAIN_STEPS = 100
 """Steps of the plain map that K̂ is measured over; ten steps say little of the later ones."""
@@ -50,8 +51,10 @@ def fit(
     _check_features(graph, settings)
     classes = Classes.of(graph)
     known = classes.known(graph, split.train & graph.labelled, settings.dtype)
+    metric = imbalance.metric_of(settings, known)
+    imbalance.warn(imbalance.about_metric(settings, metric, known, classes), level=2)
     assembly = _assemble(settings, graph, known, split.held_out)
-    history, interrupted = _train_first(settings, assembly, graph, split, progress, checkpoint)
+    history, interrupted = _train_first(settings, assembly, graph, split, metric, progress, checkpoint)
     prediction = _prediction(history)
     calibration = _calibration(settings, prediction, graph, split.val & graph.labelled)
     known = classes.known(graph, (split.train | split.val) & graph.labelled, settings.dtype)
@@ -67,7 +70,17 @@ def fit(
     rate = history.carry.mask_rate
     history = replace(history, prediction=None, carry=Carry())  # a classifier does not keep the tensors of training
     return Fitted(
-        settings, classes, given, split, history, prediction, calibration, rate, interrupted, preparation=preparation
+        settings,
+        classes,
+        given,
+        split,
+        history,
+        prediction,
+        calibration,
+        rate,
+        interrupted,
+        preparation=preparation,
+        metric=metric,
     )
 
 
@@ -108,6 +121,7 @@ def _assemble(settings: Settings, graph: Graph, known: KnownLabels, unseen: Tens
         return settings.build(graph.num_features, known.num_classes, generator, graph.edge_types)
 
     hidden = unseen if settings.values["inductive"] else None
+    known = imbalance.weighted(settings, Classes.of(graph), known)
     return assemble(build, graph, known, seed=settings.values["seed"], unseen=hidden, device=settings.device)
 
 
@@ -116,13 +130,14 @@ def _train_first(
     assembly: Assembly,
     graph: Graph,
     split: Split,
+    metric: Metric,
     progress: Progress | None,
     checkpoint: Path | None,
 ) -> tuple[History, bool]:
     """Train with the split's validation labels; return also whether training was interrupted."""
     score, options = None, settings.training
     if (split.val & graph.labelled).any():
-        score = score_on(graph, {part: getattr(split, part) & graph.labelled for part in ("train", "val")})
+        score = score_on(graph, {part: getattr(split, part) & graph.labelled for part in ("train", "val")}, metric)
     else:
         options = replace(options, max_epochs=min(options.max_epochs, options.patience))
     identity = run_id.of(settings, graph, split) if checkpoint else ""
@@ -150,12 +165,14 @@ def go_on(fitted: Fitted, known: KnownLabels, truth: Graph, epochs: int) -> Fitt
     If validation labels are left that are not known, the best of the epochs is kept and the temperature fitted again.
     Otherwise the last epoch is kept and the temperature stays.
     """
-    settings, problem = fitted.settings, fitted.prediction.problem.knowing(known)
+    settings = fitted.settings
+    known = imbalance.weighted(settings, fitted.classes, known)
+    problem = fitted.prediction.problem.knowing(known)
     method = copy.deepcopy(fitted.prediction.bound.method)
     held_out = fitted.split.val & truth.labelled & ~known.mask
     unseen = fitted.split.held_out & ~known.mask
     seen = problem.without_edges_at(unseen) if settings.values["inductive"] else problem
-    score = score_on(truth, {"val": held_out}) if held_out.any() else None
+    score = score_on(truth, {"val": held_out}, fitted.metric) if held_out.any() else None
     generator = torch.Generator().manual_seed(_further_seed(settings.values["seed"], fitted.further))
     options = replace(settings.training, max_epochs=epochs, patience=epochs)
     history = Assembly(method, seen, problem, generator).train(score, options, carry=_carry(fitted))
@@ -214,14 +231,19 @@ def own_split(graph: Graph, seed: int) -> Split:
 def hold_back(graph: Graph, split: Split, seed: int) -> Split:
     """Return `split` with some labels of its training part as the validation part; its test part is unchanged.
 
-    A fifth of each class is held back, but at least one label of a class with two or more, and at least one label of
-    each class is left for training. With one label a class nothing can be held back, and validation is empty.
+    If times or groups of the nodes are known, these are the latest labels or whole groups (`splits.held_back`).
+    Otherwise a fifth of each class is held back, but at least one label of a class with two or more, and at least one
+    label of each class is left for training. With one label a class nothing can be held back: validation is empty.
     """
     assert graph.y is not None
     generator = torch.Generator().manual_seed(seed)
     known = (split.train & graph.labelled).nonzero().flatten()
-    strata = [known] if graph.is_multilabel else [known[graph.y[known] == c] for c in range(graph.num_classes)]
     validation = torch.zeros_like(split.train)
+    chosen = held_back(graph, known, SHARE, seed)
+    if chosen is not None:
+        validation[chosen] = True
+        return Split(split.train & ~validation, validation, split.test)
+    strata = [known] if graph.is_multilabel else [known[graph.y[known] == c] for c in range(graph.num_classes)]
     for nodes in strata:
         count = min(max(round(SHARE * len(nodes)), 1), len(nodes) - 1)
         if count > 0:

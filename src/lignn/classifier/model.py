@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from sklearn.base import BaseEstimator
@@ -15,7 +15,7 @@ from lignn.errors import ConfigError, InputError, did_you_mean
 from lignn.graph import Graph, Split
 from lignn.labels import Classes
 from lignn.methods import Method, Prediction
-from lignn.training import History
+from lignn.training import History, Metric
 
 if TYPE_CHECKING:
     from lignn.features import FeatureTransform
@@ -35,6 +35,7 @@ class Model(Protocol):
         history: history of training.
         calibration: None if not wanted, or if there were too few held-out labels.
         preparation: makes features of the columns of tables; None if features are taken as they are.
+        metric: the validation score that chose the epoch.
         method: the trained method.
         inputs: the features that the method takes if there is no preparation.
     """
@@ -53,6 +54,9 @@ class Model(Protocol):
 
     @property
     def preparation(self) -> FeatureTransform | None: ...  # noqa: D102
+
+    @property
+    def metric(self) -> Metric: ...  # noqa: D102
 
     @property
     def method(self) -> Method: ...  # noqa: D102
@@ -77,6 +81,7 @@ class Fitted:
         interrupted: whether training was interrupted.
         further: number of epochs that updates have trained since.
         preparation: makes features of the columns of tables; None if features are taken as they are.
+        metric: the validation score that chose the epoch.
     """
 
     settings: Settings
@@ -90,6 +95,7 @@ class Fitted:
     interrupted: bool = False
     further: int = 0
     preparation: FeatureTransform | None = None
+    metric: Metric = field(default_factory=Metric)
 
     @property
     def method(self) -> Method:
@@ -112,6 +118,7 @@ class HandedOn:
     history: History
     calibration: Calibration | None
     preparation: FeatureTransform | None
+    metric: Metric
     method: Method
     inputs: Inputs
 

@@ -14,7 +14,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from lignn.classifier import columns, explain, fitting, growth, saving, scoring, suggest
+from lignn.classifier import columns, explain, fitting, growth, imbalance, saving, scoring, suggest
+from lignn.classifier.assessment import Assessed
 from lignn.classifier.calibration import at_temperature
 from lignn.classifier.certificate import Certificate, certify, unique_for_all_labels
 from lignn.classifier.decision import Decision
@@ -32,7 +33,7 @@ from lignn.methods import Method, Prediction
 from lignn.training import Progress
 
 
-class NodeClassifier(ClassifierMixin, Estimator):
+class NodeClassifier(Assessed, ClassifierMixin, Estimator):
     """Labels for the nodes of a half-labelled graph.
 
     Parameters are stored as given and checked by `fit`; None stands for the preset's value.
@@ -49,6 +50,11 @@ class NodeClassifier(ClassifierMixin, Estimator):
         weight_decay: weight decay of Adam.
         max_epochs: maximum number of epochs.
         patience: number of epochs without a better validation score after which training stops.
+        metric: validation score that chooses the epoch: "f1_micro", "f1_macro", "balanced_accuracy", "roc_auc",
+            "average_precision" or "log_loss". None is "f1_micro", or "f1_macro" if one class has over 90 % of the
+            training labels; for the preset "paper" always "f1_micro".
+        class_weight: weight of the nodes of each class in the loss: "balanced" (inversely proportional to the number
+            of training labels of a class), or weights by class name or number, where other classes have weight 1.
         seed: seed of weights, masks and dropout, and of the validation split if none is given.
         inductive: train without the edges of nodes that are to be predicted.
         mask_rate: share of the nodes whose label input is hidden in an epoch, β; or "adaptive".
@@ -83,6 +89,7 @@ class NodeClassifier(ClassifierMixin, Estimator):
         n_iter_: number of epochs.
         calibration_: temperature and calibration error, None if there were too few held-out labels.
         temperature_: temperature of `calibration_`, or 1.
+        metric_: name of the metric that chose the epoch.
     """
 
     def __init__(
@@ -98,6 +105,8 @@ class NodeClassifier(ClassifierMixin, Estimator):
         weight_decay: float | None = None,
         max_epochs: int | None = None,
         patience: int | None = None,
+        metric: str | None = None,
+        class_weight: str | Mapping[Any, float] | None = None,
         seed: int = 0,
         inductive: bool = False,
         mask_rate: float | str | None = None,
@@ -128,6 +137,8 @@ class NodeClassifier(ClassifierMixin, Estimator):
         self.weight_decay = weight_decay
         self.max_epochs = max_epochs
         self.patience = patience
+        self.metric = metric
+        self.class_weight = class_weight
         self.seed = seed
         self.inductive = inductive
         self.mask_rate = mask_rate
@@ -172,6 +183,7 @@ class NodeClassifier(ClassifierMixin, Estimator):
         if self._fitted.interrupted:
             raise KeyboardInterrupt
         warn_if_start_matters(self._fitted.prediction)
+        imbalance.warn(imbalance.about_predictions(self._fitted.prediction, self.split_, self._fitted.classes), level=1)
         return self
 
     def _take(self, model: Model) -> None:
@@ -185,7 +197,7 @@ class NodeClassifier(ClassifierMixin, Estimator):
         self.features_ = () if model.preparation is None else model.preparation.columns
         self.n_features_in_ = model.inputs.num_features
         self.history_, self.n_iter_ = model.history, len(model.history.epochs)
-        self.calibration_ = model.calibration
+        self.calibration_, self.metric_ = model.calibration, model.metric.name
         self.temperature_ = 1.0 if model.calibration is None else model.calibration.temperature
 
     def predict(self, graph: Graph | None = None, *, known: Tensor | np.ndarray | None = None) -> np.ndarray:
@@ -219,26 +231,6 @@ class NodeClassifier(ClassifierMixin, Estimator):
             prediction.problem.edges.node_ids,
             self.class_names_,
         )
-
-    def score(
-        self,
-        nodes: str | Tensor | np.ndarray = "test",
-        graph: Graph | None = None,
-        *,
-        known: Tensor | np.ndarray | None = None,
-    ) -> float:
-        """Return F1-micro (for one label a node, accuracy) on the labelled ones of some nodes.
-
-        A scored node's own label is hidden from the input, except for training nodes, whose labels the weights know.
-
-        Args:
-            nodes: a mask, or a part of the split: "train", "val", "test". The split is that of the fit, or the only one
-                of another graph. After `refit=True` the validation nodes are training nodes.
-            graph: as for `predict`.
-            known: as for `predict`.
-        """
-        check_is_fitted(self)
-        return scoring.score(self._model, nodes, graph, known)
 
     def diagnose(self) -> Certificate:
         """Return the convergence certificate of the last solve; `str` of it is in words."""

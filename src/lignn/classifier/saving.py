@@ -32,20 +32,21 @@ from safetensors.torch import save
 from torch import Tensor
 
 import lignn
-from lignn.classifier import columns, config_file, generations
+from lignn.classifier import columns, config_file, generations, imbalance
 from lignn.classifier.calibration import Calibration
 from lignn.classifier.columns import Inputs
 from lignn.classifier.config_file import CONFIG, FILES, FORMAT, GRAPH, HISTORY, WEIGHTS
 from lignn.classifier.fitting import Fitted, warn_if_unsolved
 from lignn.classifier.model import HandedOn, Model
 from lignn.classifier.settings import Settings
+from lignn.declarations import OF_LOSS
 from lignn.equilibrium import Gradient, Solution, Status
 from lignn.equilibrium.solvers import Solver
 from lignn.errors import InputError
 from lignn.graph import Graph, Split
 from lignn.labels import Classes, KnownLabels
 from lignn.methods import Method, Prediction, Problem
-from lignn.training import End, History
+from lignn.training import End, History, Metric
 from lignn.training.checkpoint import flatten, unflatten
 
 if TYPE_CHECKING:
@@ -68,7 +69,8 @@ def write(folder: str | PathLike[str], model: Model, settings: str | None = None
         settings: content of the file `settings.toml`.
         graph: write the graph and what is known of its nodes too; the model must have one.
     """
-    plain, objects = _plain_parameters(model.settings.parameters)
+    weight = {OF_LOSS: imbalance.by_name(model.classes, model.settings.parameters[OF_LOSS])}
+    plain, objects = _plain_parameters({**model.settings.parameters, **weight})
     record, arrays = columns.state(model.preparation, graph)
     own = model if isinstance(model, Fitted) and graph else None
     files = FILES if own else (WEIGHTS, HISTORY)
@@ -86,7 +88,9 @@ def write(folder: str | PathLike[str], model: Model, settings: str | None = None
             "versions": {"lignn": lignn.__version__, "python": platform.python_version(), "torch": version("torch")},
             "parameters": plain,
             "objects": objects,
-            "resolved": {name: value for name, value in model.settings.values.items() if name not in objects},
+            "resolved": {
+                name: weight.get(name, value) for name, value in model.settings.values.items() if name not in objects
+            },
             "classes": {"names": model.classes.names, "multilabel": model.classes.multilabel},
             "graph": _statistics(own.graph) if own else None,
             "inputs": asdict(model.inputs),
@@ -97,6 +101,7 @@ def write(folder: str | PathLike[str], model: Model, settings: str | None = None
                 "final": model.history.final,
                 "further": own.further if own else 0,
                 "mask_rate": own.mask_rate if own else None,
+                "metric": asdict(model.metric),
             },
             "calibration": None if model.calibration is None else asdict(model.calibration),
             "solution": _solution_record(own.prediction.solution) if own else None,
@@ -200,7 +205,8 @@ def _without_graph(path: Path, config: dict[str, Any], settings: Settings, tenso
     history = History(epochs, told["best"], None if end is None else End(end), told["final"])
     calibration = None if config["calibration"] is None else Calibration(**config["calibration"])
     preparation = columns.restored(config["features"], tensors.get("features", {}), settings.values["features"])
-    return HandedOn(settings, classes, history, calibration, preparation, method, inputs)
+    metric = Metric(**told.get("metric", {}))
+    return HandedOn(settings, classes, history, calibration, preparation, metric, method, inputs)
 
 
 def _with_graph(path: Path, config: dict[str, Any], model: HandedOn, tensors: dict[str, Any]) -> Fitted:
@@ -222,6 +228,7 @@ def _with_graph(path: Path, config: dict[str, Any], model: HandedOn, tensors: di
         told["mask_rate"],
         further=told["further"],
         preparation=model.preparation,
+        metric=model.metric if "metric" in told else Metric.of(model.metric.name, known),
     )
 
 

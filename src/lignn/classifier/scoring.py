@@ -15,6 +15,7 @@ A model that was saved without its graph has only other graphs to predict.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,13 +24,14 @@ import torch
 from torch import Tensor
 
 from lignn.classifier import columns
+from lignn.classifier.calibration import at_temperature
 from lignn.classifier.model import Fitted, Model, with_graph
 from lignn.errors import InputError, did_you_mean
 from lignn.graph import Graph, Split
 from lignn.graph.split import PARTS
 from lignn.labels import KnownLabels
 from lignn.methods import BoundMethod, Prediction, Problem
-from lignn.training import f1_micro
+from lignn.training import Metric
 
 
 def predict_on(model: Model, graph: Graph | None, known: Any = None) -> Prediction:
@@ -41,8 +43,36 @@ def predict_on(model: Model, graph: Graph | None, known: Any = None) -> Predicti
     return fitted.prediction if known is None else _predicted(fitted, _inputs(fitted, known))
 
 
-def score(model: Model, nodes: Any, graph: Graph | None, known: Any = None) -> float:
-    """Return F1-micro on the labelled ones of `nodes`, which are a mask or a part of the split.
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Predictions of the nodes that are scored, and their labels.
+
+    Attributes:
+        probabilities: calibrated, m×c.
+        predicted: predicted labels.
+        truth: given labels.
+    """
+
+    probabilities: Tensor
+    predicted: Tensor
+    truth: Tensor
+
+
+def metric_named(model: Model, name: str | None) -> Metric:
+    """Return a metric by name; None for the one that chose the epoch."""
+    return model.metric if name is None else model.metric.named(name, model.classes.multilabel)
+
+
+def score(model: Model, nodes: Any, graph: Graph | None, known: Any = None, metric: str | None = None) -> float:
+    """Return a score on the labelled ones of `nodes`; larger is better."""
+    measure = metric_named(model, metric)
+    found = scored(model, nodes, graph, known)
+    measure.check(found.truth, "scored")
+    return measure(found.probabilities, found.predicted, found.truth)
+
+
+def scored(model: Model, nodes: Any, graph: Graph | None, known: Any = None) -> Scored:
+    """Predict the labelled ones of `nodes`, which are a mask or a part of the split.
 
     Labels of scored nodes are no inputs, except those of training nodes of the fitted graph, which the weights know.
     """
@@ -58,7 +88,9 @@ def score(model: Model, nodes: Any, graph: Graph | None, known: Any = None) -> f
         solved = torch.equal(inputs, fitted.prediction.problem.labels.mask)
         prediction = fitted.prediction if solved else _predicted(fitted, inputs)
     assert truth.y is not None
-    return f1_micro(prediction.labels.cpu()[mask], truth.y[mask])
+    temperature = 1.0 if model.calibration is None else model.calibration.temperature
+    probabilities = at_temperature(prediction.probabilities.cpu()[mask], temperature, model.classes.multilabel)
+    return Scored(probabilities, prediction.labels.cpu()[mask], truth.y[mask])
 
 
 def _scored(model: Model, graph: Graph, split: Split | None, nodes: Any) -> Tensor:

@@ -18,6 +18,8 @@ from lignn.declarations import (
     KINDS,
     METHODS,
     METHODS_WITH,
+    METRICS,
+    OF_LOSS,
     OF_NETWORK,
     OF_TRAINING,
     PARAMETERS,
@@ -38,6 +40,8 @@ _NAMED: dict[str, Mapping[str, Any]] = {
     "features": dict.fromkeys(FEATURES),
     "solver": BY_NAME,
     "gradient": GRADIENTS,
+    "metric": METRICS,
+    OF_LOSS: {"balanced": None},
 }
 """What the names of a parameter stand for; solvers and gradients can be added by users."""
 
@@ -158,7 +162,8 @@ def _check_applies(method: str, given: Mapping[str, Any]) -> None:
 
 def _check_beside(method: Method, backbone: Any, given: Mapping[str, Any], options: list[dict[str, Any]]) -> None:
     """Refuse parameters that a built method would ignore: it has its network and options already."""
-    settled = [name for name in given if name in OF_NETWORK or len(METHODS_WITH[name]) < len(METHODS)]
+    every = {OF_LOSS, *(name for name in given if len(METHODS_WITH[name]) == len(METHODS))} - set(OF_NETWORK)
+    settled = [name for name in given if name not in every]
     settled += [name for name, value in zip(_OPTIONS, options, strict=True) if value]
     if backbone != DEFAULT_BACKBONE:
         settled.insert(0, "backbone")
@@ -183,7 +188,7 @@ def _check_value(name: str, value: Any) -> None:
     if not fits:
         article = "" if declared.kind == "true or false" else "a "
         raise ConfigError(f"{name}: {article}{declared.kind} is needed, got {value!r}")
-    if name in _NAMED and value not in _NAMED[name]:
+    if name in _NAMED and isinstance(value, str) and value not in _NAMED[name]:
         raise unknown(name, value, _NAMED[name])
     if name in ("hidden", "max_steps") and value < 1:
         raise ConfigError(f"{name}: at least 1 is needed, got {value}")

@@ -14,7 +14,7 @@ from typer.exceptions import TyperException
 
 from lignn.cli import bench, compare, datasets, diagnose, fit, predict, report, reproduce, tune
 from lignn.cli.process import ending_signals, prepare_streams
-from lignn.errors import ConvergenceWarning, DataWarning, InputError, LignnError
+from lignn.errors import ConvergenceWarning, DataWarning, ImbalanceWarning, InputError, LignnError
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -64,7 +64,7 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line. Exit codes: 0, 1 (failed), 2 (bad input), 128 + n (signal n; Ctrl-C: 130)."""
     with ending_signals() as exit_code, warnings.catch_warnings():
-        for kind in (ConvergenceWarning, DataWarning):
+        for kind in (ConvergenceWarning, DataWarning, ImbalanceWarning):
             warnings.simplefilter("always", kind)
         warnings.showwarning = _show_warning
         try:

@@ -61,7 +61,7 @@ def compare(
     with progress.of_runs(total, quiet=as_json) as tell:
 
         def report(result: Result) -> None:
-            tell(f"{title(result.method, backbone)}, {result.test:.2%} in {result.seconds:.0f} s")
+            tell(f"{title(result.method, backbone)}, {result.test:.4f} in {result.seconds:.0f} s")
 
         found = comparing.compare(source, parameters, runs, jobs, methods, report)
     compare_report.write(found, file)
@@ -72,12 +72,18 @@ def compare(
 
 
 def _print(found: Comparison, file: Path) -> None:
+    from lignn.evaluation import class_scores
+
     base = found.rows[0].title
-    header = ("", "test F1-micro (%)", f"against {base}", "seconds")
+    header = ("", f"test {found.shown.in_tables}", f"against {base}", "seconds")
     rows = [(row.title, row.score, row.gain, f"{row.seconds:.1f}") for row in found.rows]
     print_table(header, rows)
     if found.guess is not None:
         typer.echo(f" always the most frequent label: {found.guess:.2f}")
+    print_table(*class_scores.table_of_methods(found.reports))
+    typer.echo(" precision / recall of every class (%), mean over runs")
+    if found.note is not None:
+        typer.echo(f" {found.note}")
     for reservation in found.reservations:
         typer.echo(f" {reservation}")
     typer.echo(f"\nDo labels help here? {found.verdict}")

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lignn.cli.options import GraphName, Missing, Undirected, with_parameters
-from lignn.cli.output import Json, print_json
+from lignn.cli.output import Json
+from lignn.declarations import DEFAULT_METRIC, METRICS
 
 if TYPE_CHECKING:
     from lignn.classifier import NodeClassifier
@@ -31,15 +32,20 @@ def fit(
     no_graph: Annotated[
         bool, typer.Option("--no-graph", help="Save the model without the graph: it predicts other graphs only.")
     ] = False,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="HTML page with the scores of every class, in pictures.")
+    ] = None,
     as_json: Json = False,
     *,
     parameters: dict[str, Any],
 ) -> None:
     """Train a classifier on the known labels of a graph; the model and its settings are saved."""
     from lignn.classifier import NodeClassifier
-    from lignn.cli import feature_block, options, progress
+    from lignn.cli import feature_block, fit_summary, options, progress
     from lignn.cli.running import Running
 
+    if report is not None:
+        fit_summary.check(report)
     running = Running(out)
     with running.alone():
         parameters = running.resumed(parameters) if resume else running.fresh(parameters)
@@ -51,7 +57,8 @@ def fit(
         own = next(chain(complete, data.splits), None)
         with running.kept(resolved, data):
             try:
-                with progress.of_training(resolved["max_epochs"], quiet=as_json) as tell:
+                sign = METRICS[resolved.get("metric", DEFAULT_METRIC)].sign
+                with progress.of_training(resolved["max_epochs"], as_json, sign) as tell:
                     classifier.fit(data, own, progress=tell, checkpoint=running.checkpoint)
             except KeyboardInterrupt:
                 more = [*["--undirected"] * undirected, *(f"--missing={marks}" for marks in missing or ())]
@@ -61,7 +68,7 @@ def fit(
             running.save(classifier, resolved, not no_graph)
     if not as_json:
         feature_block.say(classifier.features_)
-    _say(classifier, out, as_json, no_graph)
+    fit_summary.say(classifier, out, report, as_json, no_graph)
 
 
 def _resolved(classifier: NodeClassifier) -> dict[str, Any]:
@@ -100,42 +107,8 @@ def _save_best(
     running.save(classifier, settings, graph)
     best = f"epoch {history.best + 1}"
     if "val" in history.best_record:
-        best += f", validation {history.best_record['val']:.4f}"
+        best += f", validation {METRICS[classifier.metric_].sign * history.best_record['val']:.4f}"
     typer.echo(
         f"interrupted after {len(history.epochs)} epochs; the best model so far ({best}) is {running.model}; {again}",
         err=True,
     )
-
-
-def _say(classifier: NodeClassifier, out: Path, as_json: bool, no_graph: bool) -> None:
-    from lignn.classifier import saving
-
-    settings = saving.settings_file(out)
-    beside = out.with_name(f"{out.name}.toml")  # where lignn 0.1 wrote them
-    text = beside.read_bytes() if beside.is_file() else b""
-    if text.startswith(b"# settings of ") and text != settings.read_bytes():
-        typer.echo(f"note: {beside} has the settings of an earlier model; those of this one: {settings}", err=True)
-    history, split, graph = classifier.history_, classifier.split_, classifier.graph_
-    test = split.test & graph.labelled
-    scores = dict(history.final)
-    if test.any():
-        scores["test"] = classifier.score(test)
-    if as_json:
-        print_json(
-            {"model": str(out), "settings": str(settings), "epochs": classifier.n_iter_, "end": str(history.end)}
-            | {"columns": {column.name: column.treatment for column in classifier.features_}}
-            | {"best_epoch": history.best + 1 or None, "scores": scores, "parameters": classifier.get_params()}
-        )
-        return
-    count = {part: f"{int((getattr(split, part) & graph.labelled).sum())} nodes" for part in scores}
-    if classifier.refit and not (split.val & graph.labelled).any():  # it has trained on the validation nodes too
-        count |= dict.fromkeys(history.final, "before the refit")
-    words = ", ".join(f"{part} {score:.4f} ({count[part]})" for part, score in scores.items())
-    trained = f"{classifier.n_iter_} epochs ({history.end}), best epoch {history.best + 1}"
-    if history.best < 0:
-        trained = str(history.end)
-    elif not history.final:
-        trained = f"{classifier.n_iter_} epochs, the last one is kept: too few labels to hold some back"
-    typer.echo(trained + (f": F1-micro {words}" if words else ""))
-    command = shlex.join(["lignn", "predict", str(out), *["--graph", "GRAPH"] * no_graph, "-o", "predictions.csv"])
-    typer.echo(f"Model: {out} (settings: {settings}); predict by: {command}")

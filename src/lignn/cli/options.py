@@ -47,6 +47,7 @@ _TYPES: dict[str, Any] = {
     "true or false": bool,
     "text": str,
     "table": list[str],
+    "text or table": list[str],
 }
 
 
@@ -133,4 +134,6 @@ def _value(name: str, value: Any) -> Any:
     """An option's value as `NodeClassifier` takes it."""
     if name == "mask_rate":
         return _scalar(value)
-    return dict(_assignment(name, text) for text in value) if name.endswith("_options") else value
+    if PARAMETERS[name].kind == "text or table" and "=" not in value[0]:
+        return ", ".join(value)
+    return dict(_assignment(name, text) for text in value) if isinstance(value, list) else value

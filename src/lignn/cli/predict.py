@@ -13,7 +13,7 @@ from lignn.cli.output import Json, print_json
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from lignn.classifier import NodeClassifier
+    from lignn.classifier import NodeClassifier, Report
     from lignn.classifier.decision import Decision
     from lignn.graph import Graph
 
@@ -65,15 +65,16 @@ def predict(
         _warn_of_direction(loaded, other, str(graph))
     decision = loaded.decision(other, known=None if split is None else _known(other, split))
     table = prediction_table.of(decision)
+    report = _report(loaded, other, decision)
     if out is not None:
         prediction_table.write(table, out)
     if as_json:
         rows = {"predictions": table.to_pylist()} if out is None else {"file": str(out)}
-        print_json(_summary(decision) | rows)
+        print_json(_summary(decision) | {"report": None if report is None else report.plain()} | rows)
     elif out is None:
         typer.echo(prediction_table.as_csv(table), nl=False)
     else:
-        _say(decision, out)
+        _say(decision, out, report)
         if loaded.calibration_ is None:
             typer.echo(f"confidence: {not_calibrated(loaded)}")
 
@@ -85,6 +86,23 @@ def _warn_of_direction(classifier: NodeClassifier, other: Graph, name: str) -> N
         typer.echo(
             f"warning: {name} is directed, the model was trained on an undirected graph; add --undirected?", err=True
         )
+
+
+def _report(classifier: NodeClassifier, other: Graph | None, decision: Decision) -> Report | None:
+    """Return scores on the test labels of the model's graph, or on those of another graph that were no inputs.
+
+    A model without its graph does not know the training labels, whose majority a score is compared with.
+    """
+    import torch
+
+    if "graph_" not in vars(classifier):
+        return None
+    graph = classifier.graph_ if other is None else other
+    held_out = classifier.split_.test if other is None else ~torch.from_numpy(decision.known)
+    nodes = held_out & graph.labelled & ~torch.from_numpy(decision.known)
+    if not nodes.any():
+        return None
+    return classifier.report(nodes, other, known=torch.from_numpy(decision.known))
 
 
 def _known(graph: Graph | None, split: int) -> Tensor:
@@ -117,7 +135,7 @@ def _summary(decision: Decision) -> dict[str, object]:
     }
 
 
-def _say(decision: Decision, out: Path) -> None:
+def _say(decision: Decision, out: Path, report: Report | None) -> None:
     found = _summary(decision)
     typer.echo(f"{found['nodes']} predictions, mean confidence {found['mean_confidence']:.2f}: {out}")
     if found["no_evidence"]:
@@ -125,3 +143,5 @@ def _say(decision: Decision, out: Path) -> None:
     if found["given_otherwise"]:
         otherwise = f"{found['given_otherwise']} of {found['given']}"
         typer.echo(f"known labels that are predicted otherwise: {otherwise}; the column `given` has them")
+    if report is not None:
+        typer.echo(f"labels that were held out: {report}")

@@ -17,8 +17,8 @@ _LOG_SECONDS = 10.0
 
 
 @contextmanager
-def of_training(max_epochs: int, quiet: bool) -> Iterator[Callable[[History], None] | None]:
-    """What to call after every epoch."""
+def of_training(max_epochs: int, quiet: bool, sign: int = 1) -> Iterator[Callable[[History], None] | None]:
+    """What to call after every epoch; `sign` is -1 for a metric of which less is better."""
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -31,10 +31,10 @@ def of_training(max_epochs: int, quiet: bool) -> Iterator[Callable[[History], No
         text = TextColumn("{task.fields[state]}", table_column=Column())  # folded where the terminal is narrow
         with Progress(TextColumn("epoch"), MofNCompleteColumn(), BarColumn(20), text, console=console) as bar:
             task = bar.add_task("", total=max_epochs, state="")
-            clock = _Clock(max_epochs)
+            clock = _Clock(max_epochs, sign)
             yield lambda history: bar.update(task, completed=len(history.epochs), state=clock.describe(history))
     else:
-        yield _Lines(max_epochs)
+        yield _Lines(max_epochs, sign)
 
 
 @contextmanager
@@ -77,8 +77,8 @@ def _shown(total: int, quiet: bool) -> Iterator[Callable[[str], None]]:
 class _Clock:
     """The state of training in words; early stopping may come before the time left is over."""
 
-    def __init__(self, max_epochs: int) -> None:
-        self.max_epochs = max_epochs
+    def __init__(self, max_epochs: int, sign: int = 1) -> None:
+        self.max_epochs, self.sign = max_epochs, sign
         self.first: tuple[int, float] | None = None
 
     def describe(self, history: History) -> str:
@@ -86,7 +86,8 @@ class _Clock:
         done = len(history.epochs)
         score = ""
         if "val" in record:
-            score = f"  validation {record['val']:.4f} (best {history.best_record['val']:.4f})"
+            now, best = (self.sign * each["val"] for each in (record, history.best_record))
+            score = f"  validation {now:.4f} (best {best:.4f})"
         return f"loss {record['loss']:.4f}{score}{_steps(record)}{self._left(done)}"
 
     def _left(self, done: int) -> str:
@@ -102,8 +103,8 @@ class _Clock:
 class _Lines(_Clock):
     """A line for the first epoch, and then one every few seconds."""
 
-    def __init__(self, max_epochs: int) -> None:
-        super().__init__(max_epochs)
+    def __init__(self, max_epochs: int, sign: int = 1) -> None:
+        super().__init__(max_epochs, sign)
         self.last = float("-inf")
 
     def __call__(self, history: History) -> None:

@@ -10,6 +10,7 @@ import typer
 
 from lignn.cli.options import GraphName, Missing, Undirected, with_parameters
 from lignn.cli.output import Json, print_json, print_table
+from lignn.declarations import METRICS
 
 if TYPE_CHECKING:
     from lignn.evaluation.compare import Result
@@ -36,6 +37,7 @@ def tune(
     from lignn.atomic import check_file
     from lignn.cli import config, options, progress
     from lignn.errors import InputError
+    from lignn.evaluation import compare as comparing
     from lignn.evaluation import tune as tuning
 
     if out is not None:
@@ -43,12 +45,13 @@ def tune(
             raise InputError(f"{out}: the settings are a .toml file; choose a name that ends in .toml")
         check_file(out, graph)
     source = options.source(graph, undirected, missing)
-    source.read()  # refuses bad tables before workers start, and shows notes on the data
+    data = source.read()  # refuses bad tables before workers start, and shows notes on the data
+    metric, note = comparing.metric_of(data, parameters)
     total = len(tuning.candidates(parameters, trials, parameters.get("seed", 0))) * runs
     with progress.of_runs(total, quiet=as_json) as tell:
 
         def report(result: Result) -> None:
-            tell(f"validation {result.val:.2%} in {result.seconds:.0f} s")
+            tell(f"validation {result.val:.4f} in {result.seconds:.0f} s")
 
         found = tuning.tune(source, parameters, trials, runs, jobs, report)
     best = {**parameters, **found[0].settings}
@@ -58,17 +61,20 @@ def tune(
     if as_json:
         rows = [{"settings": t.settings, "val": t.val, "seconds": t.seconds} for t in found]
         checked = {"best": found[0].test, "preset": preset.test}
-        print_json({"best": best, "trials": rows, "test": checked, "file": None if out is None else str(out)})
+        told = {"metric": metric, "best": best, "trials": rows, "test": checked}
+        print_json(told | {"file": None if out is None else str(out)})
         return
-    _print(found, preset, graph, out)
+    if note is not None:
+        typer.echo(note)
+    _print(found, preset, METRICS[metric].in_tables, graph, out)
 
 
-def _print(found: list[Trial], preset: Trial, graph: str, out: Path | None) -> None:
+def _print(found: list[Trial], preset: Trial, metric: str, graph: str, out: Path | None) -> None:
     rows = [
         (f"{t.val:.2f}", f"{t.seconds:.1f}", ", ".join(f"{k}={v}" for k, v in t.settings.items()) or "the preset")
         for t in found
     ]
-    print_table(("validation F1-micro (%)", "seconds a run", "settings"), rows)  # the last column is folded
+    print_table((f"validation {metric}", "seconds a run", "settings"), rows)  # the last column is folded
     typer.echo(
         f"\nThe best of {len(found)} validation scores is too optimistic. On the test nodes, which were not used to "
         f"choose: best {found[0].test:.2f}, preset {preset.test:.2f}."

@@ -10,17 +10,27 @@ from functools import cached_property
 from statistics import mean
 from typing import Any
 
-from lignn.classifier import NodeClassifier
+from lignn.classifier import NodeClassifier, Report, imbalance
 from lignn.classifier.fitting import hold_back
 from lignn.classifier.settings import Settings
 from lignn.datasets.sources import Source
-from lignn.declarations import BASELINE, DEFAULT_BACKBONE, METHODS_WITH, OF_SOLVER, title
+from lignn.declarations import (
+    BASELINE,
+    DEFAULT_BACKBONE,
+    DEFAULT_METRIC,
+    METHODS_WITH,
+    METRICS,
+    OF_SOLVER,
+    MetricDeclaration,
+    title,
+)
 from lignn.declarations import METHODS as DECLARED
-from lignn.errors import ConvergenceWarning, InputError, SplitError, did_you_mean
+from lignn.errors import ConvergenceWarning, ImbalanceWarning, InputError, SplitError, did_you_mean
 from lignn.evaluation import workers
 from lignn.evaluation.summary import Difference, mean_and_deviation, paired
 from lignn.graph import Graph, Split, splits
 from lignn.graph.split import PARTS
+from lignn.labels import Classes, KnownLabels
 
 METHODS = tuple(name for name, method in DECLARED.items() if method.compared)
 _FRACTIONS = (0.6, 0.2, 0.2)
@@ -46,7 +56,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Result:
-    """What a run gave; scores are F1-micro (for one label a node: the accuracy)."""
+    """What a run gave; scores are those of the comparison's metric, with their usual sign."""
 
     method: str
     number: int
@@ -58,11 +68,13 @@ class Result:
     """Validation score of every epoch."""
     unsolved: str | None = None
     """What is to be said of an equilibrium that was not reached."""
+    report: Report | None = None
+    """Scores of the test nodes by class, and of a guess."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A method over all runs, in percent and seconds."""
+    """A method over all runs: test scores as tables show them, most in percent, and seconds."""
 
     method: str
     title: str
@@ -119,22 +131,29 @@ def execute(runs: Sequence[Run], jobs: int, report: Callable[[Result], None]) ->
 
 
 def perform(run: Run) -> Result:
-    """Fit on the training part of the run's split, choose the epoch by its validation part, score on its test part."""
+    """Fit on the training part of the run's split, choose the epoch by its validation part, score on its test part.
+
+    A run whose parameters name no metric is scored by the one that `fit` chooses.
+    """
     graph = run.source.read()
     split = split_of(graph, run.parameters["seed"])
     start = time.perf_counter()
     with warnings.catch_warnings(record=True, action="always", category=ConvergenceWarning) as caught:
+        warnings.simplefilter("ignore", ImbalanceWarning)  # the report says the same
         classifier = NodeClassifier(method=run.method, calibrate=False, **run.parameters).fit(graph, split)
     seconds = time.perf_counter() - start
-    curve = tuple(record["val"] for record in classifier.history_.epochs)
-    test, val = (classifier.score(getattr(split, part) & graph.labelled) for part in ("test", "val"))
+    sign = METRICS[classifier.metric_].sign
+    curve = tuple(sign * record["val"] for record in classifier.history_.epochs)
+    test, val = (sign * classifier.score(getattr(split, part) & graph.labelled) for part in ("test", "val"))
+    report = classifier.report(split.test & graph.labelled)
     unsolved = str(caught[-1].message) if caught else None
-    return Result(run.method, run.number, test, val, seconds, len(curve), curve, unsolved)
+    return Result(run.method, run.number, test, val, seconds, len(curve), curve, unsolved, report)
 
 
 def split_of(graph: Graph, number: int) -> Split:
-    """The graph's own splits in turn if they can be scored, else 60/20/20 of its labelled nodes, class by class.
+    """The graph's own splits in turn if they can be scored, else 60/20/20 of its labelled nodes.
 
+    These are divided by time if the nodes have times, else by group if they have groups, else class by class.
     Where a split has no validation labels, a part of its training labels serves as such.
     """
     own = [split for split in graph.splits if (split.test & graph.labelled).any()]
@@ -143,11 +162,19 @@ def split_of(graph: Graph, number: int) -> Split:
         if not (drawn.val & graph.labelled).any():
             drawn = hold_back(graph, drawn, seed=number)
     else:
-        drawn = splits.stratified(graph, _FRACTIONS, seed=number)
+        drawn = _drawn(graph, number)
     if not all((getattr(drawn, part) & graph.labelled).any() for part in PARTS):
         few = f"{int(graph.labelled.sum())} labelled nodes are too few to train, choose and test on"
         raise SplitError(f"{graph.name}: {few}; label some more")
     return drawn
+
+
+def _drawn(graph: Graph, number: int) -> Split:
+    if splits.has_known(graph, "time"):
+        return splits.by_time(graph, _FRACTIONS)
+    if splits.has_known(graph, "group"):
+        return splits.grouped(graph, _FRACTIONS, seed=number)
+    return splits.stratified(graph, _FRACTIONS, seed=number)
 
 
 @dataclass(frozen=True)
@@ -159,8 +186,10 @@ class Comparison:
         backbone: name of the network.
         parameters: of `NodeClassifier`, as given.
         results: one a run.
-        guess: mean test score, in percent, of always answering the most frequent training label; None for several
-            labels a node.
+        guess: mean test score, as tables show it, of always answering the most frequent training label; None if it is
+            not known.
+        metric: name of the metric of all scores.
+        note: why this metric was chosen, if none was given.
     """
 
     graph: Mapping[str, Any]
@@ -168,6 +197,13 @@ class Comparison:
     parameters: Mapping[str, Any]
     results: tuple[Result, ...]
     guess: float | None
+    metric: str = DEFAULT_METRIC
+    note: str | None = None
+
+    @property
+    def shown(self) -> MetricDeclaration:
+        """How the metric is shown."""
+        return METRICS[self.metric]
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -177,7 +213,7 @@ class Comparison:
         for method in METHODS:
             own = sorted((result for result in self.results if result.method == method), key=lambda one: one.number)
             if own:
-                scores = {result.number: 100 * result.test for result in own}
+                scores = {result.number: self.shown.factor * result.test for result in own}
                 base = scores if method == BASELINE else base
                 gain = None if method == BASELINE else paired(scores, base)
                 seconds = mean(result.seconds for result in own)
@@ -185,17 +221,30 @@ class Comparison:
         return rows
 
     @property
+    def reports(self) -> dict[str, list[Report]]:
+        """The reports of all runs, the first run first, by title of the method."""
+        found: dict[str, list[Report]] = {}
+        for row in self.rows:
+            own = sorted((one for one in self.results if one.method == row.method), key=lambda one: one.number)
+            reports = [one.report for one in own if one.report is not None]
+            if reports:
+                found[row.title] = reports
+        return found
+
+    @property
     def verdict(self) -> str:
         """The answer in a sentence; "yes" and "no" hold for all methods tried at once (Bonferroni)."""
         base, *others = self.rows
-        best, gain = max(((row, row.difference) for row in others if row.difference), key=lambda pair: pair[1].mean)
-        gap = f"{best.title} is {abs(gain.mean):.1f} points {'above' if gain.mean >= 0 else 'below'} {base.title} alone"
+        sign, compared = self.shown.sign, ((row, row.difference) for row in others if row.difference)
+        best, gain = max(compared, key=lambda pair: sign * pair[1].mean)
+        size = f"{abs(gain.mean):.3f}" if self.shown.lower_is_better else f"{abs(gain.mean):.1f} points"
+        gap = f"{best.title} is {size} {'above' if gain.mean >= 0 else 'below'} {base.title} alone"
         if gain.count == 1:
             return f"In this one run {gap}; more runs (--runs 5) tell how sure that is."
         basis = f"{gain}; {gain.count} runs, best of {len(others)}"
         if gain.p is None or gain.p * len(others) >= _SIGNIFICANT:
             return f"Not clearly: at best, {gap}, which may be chance ({basis})."
-        if gain.mean > 0:
+        if sign * gain.mean > 0:
             return f"Yes: {gap} ({basis})."
         return f"No: every method that is given labels is worse; at best, {gap} ({basis})."
 
@@ -217,7 +266,11 @@ class Comparison:
             for row in self.rows
         ]
         facts = {"graph": self.graph, "backbone": self.backbone, "parameters": self.parameters, "guess": self.guess}
-        return facts | {"verdict": self.verdict, "rows": rows, "runs": [asdict(result) for result in self.results]}
+        runs = [
+            {**vars(result), "report": None if result.report is None else result.report.plain()}
+            for result in self.results
+        ]
+        return facts | {"metric": self.metric, "verdict": self.verdict, "rows": rows, "runs": runs}
 
 
 def compare(
@@ -229,18 +282,21 @@ def compare(
     report: Callable[[Result], None] = lambda _: None,
 ) -> Comparison:
     """Run every method on `runs` splits of a graph."""
-    planned = plan(source, parameters, runs, methods)
     graph = source.read()
-    seeds = sorted({run.parameters["seed"] for run in planned})
-    guess = None if graph.is_multilabel else mean(_most_frequent(graph, split_of(graph, seed)) for seed in seeds)
-    results = execute(planned, jobs, report)
+    metric, note = metric_of(graph, parameters)
+    results = execute(plan(source, {**parameters, "metric": metric}, runs, methods), jobs, report)
+    guesses = [result.report.baseline for result in results if result.report is not None]
+    guess = METRICS[metric].factor * mean(guesses) if guesses else None
     sizes = {name: getattr(graph, f"num_{name}") for name in ("nodes", "edges", "features", "classes")}
     facts = {"name": graph.name, **sizes, "labelled": int(graph.labelled.sum())}
-    return Comparison(facts, parameters.get("backbone", DEFAULT_BACKBONE), parameters, tuple(results), guess)
+    backbone = parameters.get("backbone", DEFAULT_BACKBONE)
+    return Comparison(facts, backbone, parameters, tuple(results), guess, metric, note)
 
 
-def _most_frequent(graph: Graph, split: Split) -> float:
-    """Test score, in percent, of always answering the most frequent training label."""
-    assert graph.y is not None  # there is a split of its labels
-    train, test = (graph.y[getattr(split, part) & graph.labelled] for part in ("train", "test"))
-    return 100 * float((test == train.mode().values).float().mean())
+def metric_of(graph: Graph, parameters: Mapping[str, Any]) -> tuple[str, str | None]:
+    """Return the metric of all runs, and why it was chosen if none is given: by the first split's training labels."""
+    settings = Settings.of(NodeClassifier(**parameters).get_params(deep=False))
+    split = split_of(graph, parameters.get("seed", 0))
+    known = KnownLabels.of(graph, split.train & graph.labelled)
+    metric = imbalance.metric_of(settings, known)
+    return metric.name, imbalance.about_metric(settings, metric, known, Classes.of(graph))

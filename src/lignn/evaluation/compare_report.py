@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from lignn.atomic import check_file
 from lignn.declarations import METHODS
 from lignn.errors import InputError
-from lignn.evaluation import page
+from lignn.evaluation import class_scores, page
 from lignn.evaluation.compare import Comparison
 from lignn.evaluation.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
 from lignn.evaluation.summary import format_duration
@@ -42,11 +42,33 @@ def sections(comparison: Comparison, picture: page.Picture) -> list[page.Section
     gains = [str(row.difference or "–").replace(" [", "\n[").replace(", p", "\np") for row in comparison.rows]
     both = zip(comparison.rows, gains, strict=True)
     rows = [(row.title, row.score, gain, format_duration(row.seconds)) for row, gain in both]
-    table = page.Table("Test F1-micro (%), time of a run", header, rows)
+    table = page.Table(f"Test {comparison.shown.in_tables}, time of a run", header, rows)
+    notes = [f"Note: {comparison.note}."] if comparison.note else []
+    answer: list[page.Block] = [
+        comparison.verdict,
+        table,
+        _reading(comparison),
+        *notes,
+        *comparison.reservations,
+        picture,
+    ]
     return [
-        page.Section("Answer", [comparison.verdict, table, _reading(comparison), *comparison.reservations, picture]),
+        page.Section("Answer", answer),
+        *_classes(comparison),
         page.Section("What was compared", _compared(comparison)),
     ]
+
+
+def _classes(comparison: Comparison) -> list[page.Section]:
+    """Return the sections on classes: a table of all methods, and the pictures of the first run of the best method."""
+    reports = comparison.reports
+    if not reports:
+        return []
+    caption = "Precision / recall of every class (%), mean over runs; support: nodes of the class"
+    both = page.Section("Classes", [page.Table(caption, *class_scores.table_of_methods(reports))])
+    of = {row.title: comparison.shown.sign * mean(row.scores) for row in comparison.rows}
+    best = max(of, key=lambda title: of[title])
+    return [both, class_scores.section(f"{best}, first run", reports[best][0])]
 
 
 def _reading(comparison: Comparison) -> str:
@@ -59,7 +81,8 @@ def _reading(comparison: Comparison) -> str:
     if count == 1:
         spread = "One run, on one split."
     guess = comparison.guess
-    chance = "" if guess is None else f" Always answering the most frequent label scores {guess:.2f} %."
+    unit = "" if comparison.shown.lower_is_better else " %"
+    chance = "" if guess is None else f" Always answering the most frequent label scores {guess:.2f}{unit}."
     return f"{spread}{chance} The epoch is chosen by validation labels; test labels are used for the score only."
 
 
@@ -96,10 +119,10 @@ def _draw_scores(axes: Axes, comparison: Comparison) -> None:
     axes.set_yticks(range(len(rows)), [row.title for row in rows])
     axes.invert_yaxis()
     axes.margins(x=0.12)
-    axes.set(xlim=(0, None), xlabel="test F1-micro (%), a dot a run")
+    axes.set(xlim=(0, None), xlabel=f"test {comparison.shown.in_tables}, a dot a run")
     if comparison.guess is not None:
         axes.axvline(comparison.guess, color="black", linestyle=":", linewidth=1)
-        axes.set_title(f"dotted: always the most frequent label ({comparison.guess:.1f} %)", fontsize="medium")
+        axes.set_title(f"dotted: always the most frequent label ({comparison.guess:.1f})", fontsize="medium")
 
 
 def _draw_curves(axes: Axes, comparison: Comparison) -> None:
@@ -108,7 +131,13 @@ def _draw_curves(axes: Axes, comparison: Comparison) -> None:
     for row, colour in zip(comparison.rows, _COLOURS, strict=False):
         if curve := curves[row.method]:
             epochs = range(1, len(curve) + 1)
-            axes.plot(epochs, [100 * value for value in curve], color=colour, label=row.title, linewidth=1.4)
+            axes.plot(
+                epochs,
+                [comparison.shown.factor * value for value in curve],
+                color=colour,
+                label=row.title,
+                linewidth=1.4,
+            )
     axes.locator_params(axis="x", integer=True)
-    axes.set(xlabel="epoch of the first run", ylabel="validation F1-micro (%)", ylim=(0, None))
+    axes.set(xlabel="epoch of the first run", ylabel=f"validation {comparison.shown.in_tables}", ylim=(0, None))
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)

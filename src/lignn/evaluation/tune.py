@@ -12,7 +12,7 @@ from typing import Any
 from lignn.classifier import NodeClassifier
 from lignn.classifier.settings import Settings
 from lignn.datasets.sources import Source
-from lignn.declarations import DEFAULT_METHOD, METHODS, METHODS_WITH, OF_NETWORK, PARAMETERS
+from lignn.declarations import DEFAULT_METHOD, METHODS, METHODS_WITH, METRICS, OF_NETWORK, PARAMETERS
 from lignn.errors import ConfigError
 from lignn.evaluation import compare
 from lignn.evaluation.compare import Result, Run
@@ -27,8 +27,8 @@ class Trial:
 
     Attributes:
         settings: the settings.
-        val: validation score in percent: what trials are chosen by.
-        test: test score in percent, to check the choice with, never to choose by.
+        val: validation score, as tables show it: what trials are chosen by.
+        test: test score, to check the choice with, never to choose by.
         seconds: time of a run.
     """
 
@@ -38,10 +38,10 @@ class Trial:
     seconds: float
 
     @classmethod
-    def of(cls, settings: Mapping[str, Any], results: Sequence[Result]) -> Trial:
+    def of(cls, settings: Mapping[str, Any], results: Sequence[Result], factor: int) -> Trial:
         """Average the results of these settings."""
         val, test, seconds = (mean(getattr(one, name) for one in results) for name in ("val", "test", "seconds"))
-        return cls(settings, 100 * val, 100 * test, seconds)
+        return cls(settings, factor * val, factor * test, seconds)
 
 
 def candidates(parameters: Mapping[str, Any], count: int, seed: int) -> list[dict[str, Any]]:
@@ -69,11 +69,13 @@ def tune(
     """Every trial on the same splits, the best validation score first; of equals the one that was tried first."""
     seed = parameters.get("seed", 0)
     tried = candidates(parameters, trials, seed)
-    common = {name: value for name, value in parameters.items() if name != "method"}
+    metric, _ = compare.metric_of(source.read(), parameters)
+    common = {name: value for name, value in parameters.items() if name != "method"} | {"metric": metric}
     planned = [
         Run(source, parameters.get("method", DEFAULT_METHOD), number, {**common, **settings, "seed": seed + split})
         for number, (settings, split) in enumerate(itertools.product(tried, range(runs)))
     ]
     results = sorted(compare.execute(planned, jobs, report), key=lambda result: result.number)
-    found = [Trial.of(settings, results[i * runs : (i + 1) * runs]) for i, settings in enumerate(tried)]
-    return sorted(found, key=lambda trial: -trial.val)
+    of = METRICS[metric]
+    found = [Trial.of(settings, results[i * runs : (i + 1) * runs], of.factor) for i, settings in enumerate(tried)]
+    return sorted(found, key=lambda trial: -of.sign * trial.val)

@@ -160,7 +160,8 @@ class PropagationStep(Step):
     def loss(self, labels: KnownLabels, state: Tensor, nodes: Tensor) -> Tensor:
         """Return the mean squared error, because a propagated state estimates the label vectors themselves."""
         index = nodes.nonzero().flatten().to(state.device)
-        return (state[index] - labels.onehot[index]).square().sum(1).mean()
+        target = labels.onehot[index]
+        return labels.mean((state[index] - target).square().sum(1), target)
 
     def probabilities(self, state: Tensor, multilabel: bool) -> Tensor:
         """Return rows divided by their sums; rows of nodes that no label has reached are uniform."""

@@ -16,7 +16,8 @@ from lignn.errors import InputError
 from lignn.graph import Graph, Split
 from lignn.labels import KnownLabels
 from lignn.methods import Method, Prediction, Problem
-from lignn.training.loop import History, Scorer, Scores, Settings, train
+from lignn.training.loop import TIE, History, Scorer, Scores, Settings, train
+from lignn.training.metrics import Metric
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,30 +68,30 @@ def assemble(
     return Assembly(method, training, inference, generator)
 
 
-def f1_micro(predicted: Tensor, truth: Tensor) -> float:
-    """Return the micro-averaged F1 score; with one label per node this is the accuracy."""
-    if truth.ndim == 1:
-        return (predicted == truth).sum().item() / len(truth)
-    hits = (predicted & truth).sum().item()
-    marked = (predicted.sum() + truth.sum()).item()
-    return 2 * hits / marked if marked else 1.0
-
-
 def scorer(graph: Graph, split: Split) -> Scorer:
     """Return a scorer of F1-micro on the labelled nodes of each non-empty part of `split`."""
     parts = {part: getattr(split, part) & graph.labelled for part in ("train", "val", "test")}
     return score_on(graph, {part: mask for part, mask in parts.items() if mask.any()})
 
 
-def score_on(graph: Graph, masks: Mapping[str, Tensor]) -> Scorer:
-    """Return a scorer of F1-micro on each of the masks."""
+def score_on(graph: Graph, masks: Mapping[str, Tensor], metric: Metric | None = None) -> Scorer:
+    """Return a scorer by a metric, F1-micro for None, on each of the masks.
+
+    The metric's `tie_breaker` adds a score that decides between epochs of the same validation score.
+    """
     if graph.y is None:
         raise InputError(f"{graph.name} has no labels to score with")
     nodes = {name: mask.nonzero().flatten() for name, mask in masks.items()}
     truth = {name: graph.y[index] for name, index in nodes.items()}
+    measure = metric or Metric()
+    for name, labels in truth.items():
+        measure.check(labels, {"val": "validation"}.get(name, name))
+    breaker = measure.tie_breaker(truth["val"]) if "val" in truth else None
 
     def score(prediction: Prediction) -> Scores:
-        labels = prediction.labels
-        return {name: f1_micro(labels[index], truth[name]) for name, index in nodes.items()}
+        labels, probabilities = prediction.labels, prediction.probabilities
+        parts = {name: (probabilities[index], labels[index], truth[name]) for name, index in nodes.items()}
+        scores = {name: measure(*part) for name, part in parts.items()}
+        return scores if breaker is None else scores | {TIE: breaker(*parts["val"])}
 
     return score

@@ -21,7 +21,10 @@ from lignn.training import checkpoint
 
 Scores = dict[str, float]
 Scorer = Callable[[Prediction], Scores]
-"""Function that returns the scores of a prediction by name; `val` chooses the epoch."""
+"""Function that returns the scores of a prediction by name; `val` chooses the epoch, and `TIE` among equal ones."""
+
+TIE = "tie"
+"""Name of a score that decides between epochs of the same validation score."""
 
 
 class End(StrEnum):
@@ -95,10 +98,14 @@ class History:
     def add(self, record: dict[str, Any], eligible: bool = True) -> bool:
         """Append a record; return whether it is the best so far among those that may be chosen."""
         self.epochs.append(record)
-        better = eligible and (self.best < 0 or "val" not in record or record["val"] > self.best_record["val"])
+        better = eligible and (self.best < 0 or "val" not in record or _rank(record) > _rank(self.best_record))
         if better:
             self.best = len(self.epochs) - 1
         return better
+
+
+def _rank(record: dict[str, Any]) -> tuple[float, float]:
+    return record["val"], record.get(TIE, 0.0)
 
 
 Progress = Callable[[History], None]
@@ -155,7 +162,7 @@ def train(
         bound.choose(lambda prediction: score(prediction)["val"])
     history.prediction = bound.solve()
     if score is not None:
-        history.final = score(history.prediction)
+        history.final = {name: value for name, value in score(history.prediction).items() if name != TIE}
     if history.end is End.INTERRUPTED:
         raise Interrupted(history)
     return history

@@ -1,0 +1,168 @@
+"""How good predictions are: a score beside that of a guess, and precision and recall of every class."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.calibration import calibration_curve
+from sklearn.metrics import confusion_matrix, precision_recall_curve, precision_recall_fscore_support
+from torch import Tensor
+
+from lignn.classifier import imbalance, scoring
+from lignn.classifier.fitting import Fitted
+from lignn.declarations import METRICS
+from lignn.graph import Graph
+from lignn.labels import Classes
+from lignn.training import Metric
+
+_BINS, _POINTS, _CURVES, _ROWS = 10, 200, 8, 20
+"""Bins of a reliability diagram, points and number of precision-recall curves, and classes that `str` shows."""
+
+
+@dataclass(frozen=True)
+class ClassScore:
+    """Scores of one class.
+
+    Attributes:
+        name: name of the class.
+        precision: share of the nodes predicted to have the class that have it; 0 if there are none.
+        recall: share of the nodes with the class that are predicted to have it; 0 if there are none.
+        support: number of nodes with the class.
+        predicted: number of nodes that are predicted to have it.
+    """
+
+    name: str
+    precision: float
+    recall: float
+    support: int
+    predicted: int
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """Scores of predictions on some nodes; `str` of it is in words.
+
+    Attributes:
+        metric: name of the metric.
+        score: its value, with its usual sign; NaN if it is not defined on these nodes.
+        baseline: its value for always answering `majority`, with the shares of the known labels as probabilities.
+        majority: the most frequent known label.
+        nodes: number of nodes that were scored.
+        classes: scores of each class.
+        confusion: c×c numbers of nodes by true class (row) and predicted class; None for multi-label tasks.
+        reliability: 2×b: mean confidence in the predicted class, and share of right predictions, by bin of confidence.
+        curves: recall and precision (2×k) of up to 8 of the rarest classes, by class name.
+        note: a sentence if one class only is predicted.
+    """
+
+    metric: str
+    score: float
+    baseline: float
+    majority: str
+    nodes: int
+    classes: tuple[ClassScore, ...]
+    confusion: np.ndarray | None = field(repr=False)
+    reliability: np.ndarray = field(repr=False)
+    curves: Mapping[str, np.ndarray] = field(repr=False)
+    note: str | None = None
+
+    @property
+    def headline(self) -> str:
+        """The score beside that of a guess."""
+        if math.isnan(self.score):
+            return f"{METRICS[self.metric].title} is not defined on these {self.nodes} nodes, which lack a class"
+        guess = f"always {self.majority!r} scores {self.baseline:.4f}"
+        return f"{METRICS[self.metric].title} {self.score:.4f} on {self.nodes} nodes; {guess}"
+
+    def rows(self, limit: int = _ROWS) -> list[tuple[str, str, str, str]]:
+        """Return name, precision, recall and support as texts; of many classes only those with the lowest recall."""
+        shown = list(self.classes)
+        if len(shown) > limit:
+            shown = sorted((one for one in shown if one.support), key=lambda one: one.recall)[:limit]
+        return [(one.name, f"{one.precision:.3f}", f"{one.recall:.3f}", str(one.support)) for one in shown]
+
+    def __str__(self) -> str:
+        table = [("class", "precision", "recall", "support"), *self.rows()]
+        width = max(len(row[0]) for row in table)
+        lines = [f"{row[0]:<{width}}" + "".join(f"  {cell:>9}" for cell in row[1:]) for row in table]
+        left = len(self.classes) - len(table) + 1
+        more = [f"and {left} more classes"] if left else []
+        return "\n".join([self.headline, *lines, *more, *([self.note] if self.note else [])])
+
+    def plain(self) -> dict[str, Any]:
+        """Return scores, classes and confusion matrix as plain values."""
+        values = {name: getattr(self, name) for name in ("metric", "score", "baseline", "majority", "nodes", "note")}
+        confusion = None if self.confusion is None else self.confusion.tolist()
+        return values | {"classes": [asdict(one) for one in self.classes], "confusion": confusion}
+
+
+def report(fitted: Fitted, nodes: Any, graph: Graph | None, known: Any = None, metric: str | None = None) -> Report:
+    """Score predictions as `scoring.score` does, and every class."""
+    measure = scoring.metric_named(fitted, metric)
+    scored = scoring.scored(fitted, nodes, graph, known)
+    shares = _shares(fitted)
+    guess, majority = _guess(shares, fitted.classes)
+    count = len(scored.truth)
+    constant = shares.expand(count, -1), guess.expand(count, *guess.shape)
+    score, baseline = float("nan"), float("nan")
+    if measure.is_defined(scored.truth):
+        score = measure.shown(measure(scored.probabilities, scored.predicted, scored.truth))
+        baseline = measure.shown(measure(*constant, scored.truth))
+    return Report(
+        measure.name,
+        score,
+        baseline,
+        majority,
+        count,
+        *_of_classes(scored, measure, fitted.classes),
+        imbalance.about_labels(scored.predicted, fitted.classes),
+    )
+
+
+def _shares(fitted: Fitted) -> Tensor:
+    """Return the share of each class in the training labels that are known by now."""
+    labels = fitted.prediction.problem.labels.to("cpu")
+    training = labels.mask & fitted.split.train
+    return labels.onehot[training if training.any() else labels.mask].double().mean(0)
+
+
+def _guess(shares: Tensor, classes: Classes) -> tuple[Tensor, str]:
+    """Return the label that a guess always gives, and its name."""
+    if classes.multilabel:
+        guess = (shares > 0.5).to(torch.int8)
+        return guess, "|".join(name for name, there in zip(classes.names, guess, strict=True) if there) or "no class"
+    return shares.argmax(), classes.names[int(shares.argmax())]
+
+
+def _of_classes(
+    scored: scoring.Scored, measure: Metric, classes: Classes
+) -> tuple[tuple[ClassScore, ...], np.ndarray | None, np.ndarray, dict[str, np.ndarray]]:
+    """Return the scores of the classes, the confusion matrix, the reliability and the curves."""
+    truth, predicted, p = (part.cpu().numpy() for part in (scored.truth, scored.predicted, scored.probabilities))
+    numbers = np.arange(len(classes))
+    precision, recall, _, support = precision_recall_fscore_support(truth, predicted, labels=numbers, zero_division=0.0)
+    marked = predicted if classes.multilabel else predicted[:, None] == numbers
+    there = truth if classes.multilabel else truth[:, None] == numbers
+    rows = zip(classes.names, precision, recall, support, marked.sum(0), strict=True)
+    scores = tuple(ClassScore(name, float(p), float(r), int(s), int(m)) for name, p, r, s, m in rows)
+    right = marked == there if classes.multilabel else predicted == truth
+    confidence = np.maximum(p, 1 - p) if classes.multilabel else p.max(1)
+    share, mean = calibration_curve(right.ravel(), confidence.clip(0, 1).ravel(), n_bins=_BINS)
+    rarest = [c for c in np.argsort(support, kind="stable") if 0 < support[c] < len(truth)][:_CURVES]
+    if measure.positive is not None and measure.positive in rarest:
+        rarest = [measure.positive]  # of two classes, the curve of the other one says little
+    curves = {classes.names[c]: _curve(there[:, c], p[:, c]) for c in rarest}
+    confusion = None if classes.multilabel else confusion_matrix(truth, predicted, labels=numbers)
+    return scores, confusion, np.stack([mean, share]), curves
+
+
+def _curve(truth: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Return recall and precision at up to `_POINTS` thresholds."""
+    precision, recall, _ = precision_recall_curve(truth, scores, drop_intermediate=True)
+    chosen = np.unique(np.linspace(0, len(recall) - 1, _POINTS).round().astype(int))
+    return np.stack([recall[chosen], precision[chosen]])
