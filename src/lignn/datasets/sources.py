@@ -54,7 +54,7 @@ class Source:
 @lru_cache(maxsize=1)
 def _read(source: Source, _files: tuple[tuple[str, int], ...]) -> Graph:
     if source.is_path:
-        graph = Graph.read(source.name, source.missing)
+        graph = Graph.read(source.name, missing=source.missing)
     elif source.missing is None:
         graph = datasets.load(source.name)
     else:
