@@ -40,6 +40,7 @@ from lignn.equilibrium import Gradient, Solution, Status
 from lignn.equilibrium.solvers import Solver
 from lignn.errors import InputError
 from lignn.graph import Graph, Split
+from lignn.graph.reading import Reading
 from lignn.labels import Classes, KnownLabels
 from lignn.methods import Method, Prediction, Problem
 from lignn.training import End, History
@@ -208,7 +209,9 @@ def _restored(path: Path, config: dict[str, Any], parameters: dict[str, Any]) ->
     classes = Classes(tuple(config["classes"]["names"]), config["classes"]["multilabel"])
     with safe_open(path / WEIGHTS, "pt") as file:
         tensors = unflatten({key: file.get_tensor(key) for key in file.keys()})  # noqa: SIM118
-    graph = Graph.read(path / GRAPH).replace(name=config["graph"]["name"])
+    told_graph = config["graph"]
+    reading = Reading.restored(told_graph["reading"]) if told_graph.get("reading") else None
+    graph = Graph.read(path / GRAPH).replace(name=told_graph["name"], reading=reading)
     method = settings.build(graph.num_features, len(classes), torch.Generator().manual_seed(0))
     method.to(settings.device, settings.dtype)
     method.load_state_dict(config["more_weights"] | tensors.get("weights", {}))
@@ -289,6 +292,7 @@ def _statistics(graph: Graph) -> dict[str, Any]:
         "classes": graph.num_classes,
         "labelled": int(graph.labelled.sum()),
         "undirected": graph.is_undirected,
+        "reading": None if graph.reading is None else asdict(graph.reading),
     }
 
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lignn.cli.options import GraphName, Missing, Undirected, with_parameters
+from lignn.cli.options import NamedGraph, with_parameters
 from lignn.cli.output import Json, print_json
 
 if TYPE_CHECKING:
     from lignn.classifier import NodeClassifier
     from lignn.cli.running import Running
     from lignn.graph import Graph
+    from lignn.graph.measures import OneWay
 
 LARGE = 100
 """Features beyond this are worth a word."""
@@ -23,36 +25,34 @@ LARGE = 100
 
 @with_parameters()
 def fit(
-    graph: GraphName,
+    graph: NamedGraph,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="MODEL", help="Folder of the model.")],
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
-    undirected: Undirected = False,
-    missing: Missing = None,
     as_json: Json = False,
     *,
     parameters: dict[str, Any],
 ) -> None:
     """Train a classifier on the known labels of a graph; the model and its settings are saved."""
     from lignn.classifier import NodeClassifier
-    from lignn.cli import options, progress
+    from lignn.cli import progress, reading
     from lignn.cli.running import Running
 
     running = Running(out)
     with running.alone():
         parameters = running.resumed(parameters) if resume else running.fresh(parameters)
-        data = options.source(graph, undirected, missing).read()
+        data = reading.read(graph.source(parameters.get("features")), quiet=as_json)
         _warn_of_scale(data)
         classifier = NodeClassifier(**parameters)
         resolved = _resolved(classifier)
         complete = (split for split in data.splits if (split.val & data.labelled).any())
         own = next(chain(complete, data.splits), None)
+        reading.tell(data, quiet=as_json)
         with running.kept(resolved, data):
             try:
                 with progress.of_training(resolved["max_epochs"], quiet=as_json) as tell:
                     classifier.fit(data, own, progress=tell, checkpoint=running.checkpoint)
             except KeyboardInterrupt:
-                more = [*["--undirected"] * undirected, *(f"--missing={marks}" for marks in missing or ())]
-                _save_best(classifier, running, resolved, ["lignn", "fit", graph, *more, "-o", str(out)])
+                _save_best(classifier, running, resolved, ["lignn", "fit", *graph.arguments(), "-o", str(out)])
                 raise typer.Exit(130) from None
             running.save(classifier, resolved)
     _say(classifier, out, as_json)
@@ -97,6 +97,15 @@ def _save_best(classifier: NodeClassifier, running: Running, settings: dict[str,
     )
 
 
+def _reach(classifier: NodeClassifier) -> OneWay | None:
+    """Return what following the edges one way costs; None for an undirected graph."""
+    from lignn.graph import measures
+
+    if classifier.graph_.is_undirected:
+        return None
+    return measures.one_way(classifier.graph_, classifier._fitted.prediction.problem.labels.mask)
+
+
 def _say(classifier: NodeClassifier, out: Path, as_json: bool) -> None:
     from lignn.classifier import saving
 
@@ -110,10 +119,13 @@ def _say(classifier: NodeClassifier, out: Path, as_json: bool) -> None:
     scores = dict(history.final)
     if test.any():
         scores["test"] = classifier.score(test)
+    reach = _reach(classifier)
     if as_json:
+        told = {"reading": None if graph.reading is None else asdict(graph.reading), "one_way": reach and asdict(reach)}
         print_json(
             {"model": str(out), "settings": str(settings), "epochs": classifier.n_iter_, "end": str(history.end)}
             | {"best_epoch": history.best + 1 or None, "scores": scores, "parameters": classifier.get_params()}
+            | told
         )
         return
     count = {part: f"{int((getattr(split, part) & graph.labelled).sum())} nodes" for part in scores}
@@ -126,5 +138,11 @@ def _say(classifier: NodeClassifier, out: Path, as_json: bool) -> None:
     elif not history.final:
         trained = f"{classifier.n_iter_} epochs, the last one is kept: too few labels to hold some back"
     typer.echo(trained + (f": F1-micro {words}" if words else ""))
+    if reach is not None and reach.matters:
+        few = "all would be" if not reach.without_if_undirected else f"{reach.without_if_undirected} would not be"
+        typer.echo(
+            f"{reach.without} of {reach.nodes} nodes are reached by no known label, since edges are followed one way; "
+            f"with --undirected, {few}"
+        )
     command = shlex.join(["lignn", "predict", str(out), "-o", "predictions.csv"])
     typer.echo(f"Model: {out} (settings: {settings}); predict by: {command}")

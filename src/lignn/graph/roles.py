@@ -162,7 +162,7 @@ def of_edges(table: Table, given: Mapping[str, str], ignored: Collection[str]) -
         others = [name for name in free if name not in found.values()]
         if role not in found and (name := only(table, role, _like(others, role))):
             found[role] = name
-    return found
+    return {role: found[role] for role in OF_EDGES if role in found}
 
 
 def _ends(table: Table, missing: Sequence[str], free: Sequence[str]) -> dict[str, str]:
