@@ -61,11 +61,11 @@ def read(
             y, classes = _labels(where, texts[columns.label], columns.several, metadata, missing)
         splits = [found for name in columns.splits if (found := _split(texts[name])) is not None]
         time = None if columns.time is None else _time(cells[columns.time])
+        group = None if columns.group is None else _groups(texts[columns.group], metadata)
     except BadRowsError as problem:
         faults.report(table, _checks(table, columns, metadata, missing, strict), str(problem))
     if not metadata.is_exact:
         _note_twins(f"{table.path}, column {columns.id!r}", texts[columns.id])
-    group = None if columns.group is None else _groups(texts[columns.group], metadata)
     features: pa.Table | None = None
     refused: list[str] = []
     if not strict and columns.features:
@@ -73,14 +73,15 @@ def read(
         features, refused = infer.features(table, pa.table(chosen))
         x = infer.matrix(features)
         features = features if features.num_columns else None
-    return Nodes(
-        texts[columns.id], columns.features, x, features, tuple(refused), y, classes, tuple(splits), time, group
-    )
+    kept = tuple(name for name in columns.features if name not in set(refused)) if refused else columns.features
+    ids, others = texts[columns.id], tuple(refused)
+    return Nodes(ids, kept, x, features, others, y, classes, tuple(splits), time, group)
 
 
 def _inferred(table: Table, columns: NodeColumns) -> tuple[dict[str, pa.Array], None]:
     """Return all columns by name, in the types that their cells have."""
-    wanted = [name for name in table.columns if name not in columns.ignored]
+    ignored = set(columns.ignored)
+    wanted = [name for name in table.columns if name not in ignored]
     found = table.inferred(wanted, columns.texts)
     texts = set(columns.texts)
     return {
@@ -197,7 +198,10 @@ def _time(column: pa.ChunkedArray) -> np.ndarray:
 def _groups(texts: pa.Array, metadata: Metadata) -> np.ndarray:
     """Return the number of each node's group in the order of their first nodes; -1 for a gap or a mark such as NA."""
     if metadata.is_exact:
-        return texts.cast(pa.int64()).to_numpy()
+        try:
+            return texts.cast(pa.int64()).to_numpy()
+        except pa.ArrowInvalid as error:
+            raise BadRowsError(f"a group is not a number ({error})") from error
     unknown = pc.is_in(texts, pa.array(sorted(names.missing_marks(None)), TEXT))
     codes = pc.if_else(unknown, pa.scalar(None, TEXT), texts).dictionary_encode().indices
     return codes.fill_null(-1).to_numpy().astype(np.int64)

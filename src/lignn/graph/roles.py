@@ -71,8 +71,8 @@ class Wanted:
         for name in self.ignore:
             if name not in table.columns and name not in others.columns:
                 raise TableError(f"--ignore {name}: neither {table.path} nor {others.path} has this column")
-        before = () if self.like is None else self.like.ignored
-        return [name for name in table.columns if name in {*self.ignore, *before} or headers.is_unnamed(name)]
+        out = {*self.ignore, *(() if self.like is None else self.like.ignored)}
+        return [name for name in table.columns if name in out or headers.is_unnamed(name)]
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,8 @@ def of_nodes(
         key: the column of the ids.
         synonyms: recognise other usual headers than the names of the roles.
     """
-    free = [name for name in table.columns if name not in {*given.values(), *ignored, key}]
+    taken = {*given.values(), *ignored, key}
+    free = [name for name in table.columns if name not in taken]
     label = given.get("labels", given.get("label"))
     several = "labels" in given
     if label is None:
@@ -156,7 +157,8 @@ def only(table: Table, role: str, candidates: Sequence[str]) -> str | None:
 def of_edges(table: Table, given: Mapping[str, str], ignored: Collection[str]) -> dict[str, str]:
     """Return the columns of the edges by role; raise unless exactly one reading fits."""
     found = dict(given)
-    free = [name for name in table.columns if name not in {*found.values(), *ignored}]
+    taken = {*found.values(), *ignored}
+    free = [name for name in table.columns if name not in taken]
     found |= _ends(table, [role for role in ENDS[0] if role not in found], free)
     for role in ("weight", "edge_type"):
         others = [name for name in free if name not in found.values()]

@@ -117,10 +117,10 @@ def _columns(tables: Tables, wanted: Wanted, metadata: Metadata) -> tuple[NodeCo
         given = metadata.node_roles | given
         present = {role: role for role in (*roles.ENDS[0], "weight") if role in edges.columns}
         ends = present | metadata.edge_roles | given_ends
-        if lacking := [end for end in roles.ENDS[0] if end not in ends]:
+        if lacking := [end for end in (*roles.ENDS[0], *ends) if ends.get(end) not in edges.columns]:
             raise headers.lacking(edges, lacking)
-        if given["id"] not in nodes.columns:
-            raise headers.lacking(nodes, ["id"])
+        if lacking := [role for role, name in given.items() if name not in nodes.columns]:
+            raise headers.lacking(nodes, lacking)
         return roles.of_nodes(nodes, given, ignored, given["id"], synonyms=False), ends, ()
     ends = roles.of_edges(edges, given_ends, wanted.left_out(edges, nodes))
     key, note = (given["id"], "") if "id" in given else _key(tables, ends, {*ignored, *given.values()})
