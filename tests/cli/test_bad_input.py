@@ -39,14 +39,9 @@ def check(place: Path, arguments: tuple[str, ...], message: str, code: int = 2) 
 
 
 TABLES: dict[str, tuple[str | bytes, str | bytes, str]] = {
-    "no id": (NODES.replace("id,", "name,", 1), EDGES, "mine/nodes.csv: the column 'id' is missing"),
-    "no source": (NODES, EDGES.replace("source", "from"), "mine/edges.csv: the column 'source' is missing"),
-    "no target": (NODES, EDGES.replace("target", "to"), "mine/edges.csv: the column 'target' is missing"),
-    "text as feature": (NODES.replace("0.5,1", "much,1"), EDGES, "line 7, column 'x0': 'much' is not a number"),
-    "NaN": (NODES.replace("0.5,1", "nan,1"), EDGES, "nodes.csv, line 7, column 'x0': 'nan' is not finite"),
-    "infinity": (NODES.replace("0.5,1", "1,inf"), EDGES, "nodes.csv, line 7, column 'x1': 'inf' is not finite"),
-    "no number": (NODES.replace("0.5,1", ",1"), EDGES, "nodes.csv, line 7, column 'x0': is empty, a number is needed"),
-    "huge number": (NODES.replace("0.5,1", "1e60,1"), EDGES, "nodes.csv, line 7, column 'x0': '1e60' is too large"),
+    "no id": (NODES.replace("id,", "key,", 1), EDGES + "a,z\n", "mine/nodes.csv: the column 'id' is missing"),
+    "no source": (NODES, EDGES.replace("source", "one"), "mine/edges.csv: the column 'source' is missing"),
+    "no target": (NODES, EDGES.replace("target", "other"), "mine/edges.csv: the column 'target' is missing"),
     "decimal comma": (NODES.replace("0.5,1", "0,5,1"), EDGES, "nodes.csv, line 7: 5 cells, but the header names 4"),
     "short row": (NODES.replace("0.5,1", "0.5"), EDGES, "nodes.csv, line 7: 3 cells, but the header names 4 columns"),
     "unknown id": (NODES, EDGES + "a,z\n", "edges.csv, line 14, column 'target': 'z' is not the id of a node"),
@@ -60,11 +55,8 @@ TABLES: dict[str, tuple[str | bytes, str | bytes, str]] = {
     "no edges": (NODES, "source,target\n", "mine has no edges, so no label can reach another node"),
     "Latin-1": (NODES.replace("f,blue", "f,blå").encode("latin-1"), EDGES, "line 7, column 'label': is not UTF-8"),
     "UTF-16": (NODES.encode("utf-16"), EDGES, "mine/nodes.csv, line 1: looks like UTF-16 text; save the file as UTF-8"),
-    "NUL": (NODES.replace("0.5,1", "\0,1"), EDGES, "nodes.csv, line 7"),
-    "semicolons": (NODES.replace(",", ";"), EDGES, "separate the cells by commas, not by ';'"),
     "column twice": (NODES.replace("x1", "x0"), EDGES, "nodes.csv, column 4: a second column is named 'x0'"),
-    "column without name": (NODES.replace("x1", ""), EDGES, "nodes.csv, column 4: has no name in the header"),
-    "label and labels": (NODES.replace("x1", "labels"), EDGES, "nodes.csv: has both 'label' and 'labels'"),
+    "label and labels": (NODES.replace("x1", "labels"), EDGES, "nodes.csv: 'label' and 'labels' may hold the label"),
     "word in split": (
         "id,label,split\na,red,train\nb,blue,validate\n",
         "source,target\na,b\n",
@@ -72,10 +64,11 @@ TABLES: dict[str, tuple[str | bytes, str | bytes, str]] = {
     ),
     "negative weight": (NODES, "source,target,weight\na,b,-1\n", "line 2, column 'weight': '-1' is negative"),
     "heavy weight": (NODES, "source,target,weight\na,b,heavy\n", "line 2, column 'weight': 'heavy' is not a number"),
-    "unknown column": (NODES, "source,target,wieght\na,b,1\n", "unknown column 'wieght'; did you mean 'weight'?"),
     "great weight": (NODES, "source,target,weight\na,b,3e38\n", "line 2, column 'weight': '3e38' is too large"),
-    "class": (NODES.replace("label", "class").replace("red", "1").replace("blue", "2").replace(",,", ",0,"), EDGES,
-              "mine: no node has a label; at least two classes need one; if 'class' holds the labels, rename it to"),
+    "two labels": (NODES.replace("x0", "y").replace("label", "Class").replace(",0.5", ",2"), EDGES,
+                   "nodes.csv: 'Class' and 'y' may hold the label; say which: --column label=Class"),
+    "two pairs of ends": (NODES, "u,v,from,to\na,b,b,c\n", "edges.csv: several columns may hold the ends of edges"),
+    "other ids": (NODES, EDGES.replace("a,b", "A,b"), "column 'source': 'A' is not the id of a node"),
     "one class": (NODES.replace("blue", "red"), EDGES, "mine: labels (y): a single class, every labelled node"),
     "no labels": (NODES.replace("blue", "").replace("red", ""), EDGES, "mine: no node has a label"),
 }  # fmt: skip
@@ -105,7 +98,7 @@ def pickled(place: Path) -> None:
 
 
 def not_a_graph(place: Path) -> None:
-    (place / "g.txt").write_text("nodes")
+    (place / "g.doc").write_text("nodes")
 
 
 def nothing(place: Path) -> None:
@@ -166,7 +159,7 @@ GRAPHS: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "foreign npz": (foreign_npz, "g.npz", "g.npz: unknown array 'edge_indx'; did you mean 'edge_index'?"),
     "edge to nowhere": (far_edge, "g.npz", "g.npz: edge_index: "),
     "pickled objects": (pickled, "g.npz", "g.npz: the array 'edge_index' holds Python objects"),
-    "text file": (not_a_graph, "g.txt", "g.txt: not a graph; give a folder with nodes.csv and edges.csv"),
+    "text file": (not_a_graph, "g.doc", "g.doc: not a graph; give a folder with nodes.csv and edges.csv"),
     "no nodes.csv": (no_nodes_file, "mine", "mine: there is no nodes.csv and no nodes.parquet"),
     "link to nothing": (nodes_dangle, "mine", "error: mine/nodes.csv: cannot be read: No such file or directory"),
     "link to itself": (links_in_a_circle, "circle", "error: circle: cannot be read: Too many levels of symbolic links"),
@@ -236,6 +229,16 @@ OPTIONS: dict[str, tuple[tuple[str, ...], str]] = {
     "report in no folder": (("compare", "mine", "-o", "no/report.html"), "no/report.html: there is no folder no"),
     "nothing to tune": (("tune", "mine", "--method", "lpa"), "lpa has nothing to train and nothing to tune"),
     "predictions": (("predict", "model", "-o", "out.txt"), "out.txt: predictions are written as .csv or .parquet"),
+    "no role": ((*FIT, "--column", "lable=x0"), "--column lable=x0: there is no role 'lable'; did you mean 'label'?"),
+    "no column": ((*FIT, "--column", "id=key"), "nodes.csv: there is no column 'key' (--column id=key)"),
+    "two roles": ((*FIT, "--column", "id=x0", "--column", "time=x0"), "column 'x0': is given two roles, id and time"),
+    "no assignment of a role": ((*FIT, "--column", "id"), "'id' is not of the form ROLE=NAME"),
+    "nothing to ignore": ((*FIT, "--ignore", "z"), "--ignore z: neither mine/nodes.csv nor mine/edges.csv has this"),
+    "wrong time": ((*FIT, "--column", "time=label"), "(times): 'red' is neither a number nor a date (line 2)"),
+    "ids twice": ((*FIT, "--column", "id=x0"), "column 'x0' (ids): the id '1' is already used in line 2"),
+    "roles of a dataset": (("fit", "karate", "-o", "new", "--column", "id=a"), "--column: is for tables"),
+    "one table": (("fit", "mine/nodes.csv", "-o", "new"), "nodes.csv: is one table; give the table of the"),
+    "no table of edges": (("fit", "mine/nodes.csv", "no.csv", "-o", "new"), "no.csv: cannot be read: No such file"),
     "no interrupted run": ((*FIT, "--resume"), "new.checkpoint: there is no interrupted run to resume"),
 }  # fmt: skip
 

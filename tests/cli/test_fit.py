@@ -233,6 +233,7 @@ def test_a_real_ctrl_c(place: Path) -> None:
     with subprocess.Popen(command, cwd=place, stderr=subprocess.PIPE, text=True) as process:
         signal.signal(signal.SIGINT, before)
         assert process.stderr is not None
+        assert [process.stderr.readline().split(":")[0] for _ in range(2)] == ["nodes.csv", "edges.csv"]
         assert process.stderr.readline().startswith("epoch 1/100000")
         process.send_signal(signal.SIGINT)
         rest = process.stderr.read()

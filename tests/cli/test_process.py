@@ -103,6 +103,7 @@ def long_fit(place: Path, terminal: int | None = None) -> subprocess.Popen[str]:
 def test_signals_of_schedulers_leave_the_best_model(place: Path, number: signal.Signals) -> None:
     with long_fit(place) as process:
         assert process.stderr is not None
+        assert [process.stderr.readline().split(":")[0] for _ in range(2)] == ["nodes.csv", "edges.csv"]
         assert process.stderr.readline().startswith("epoch 1/100000")
         process.send_signal(number)
         process.send_signal(number)

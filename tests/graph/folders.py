@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,8 +25,8 @@ def put_parquet(folder: Path, nodes: dict) -> None:
     pq.write_table(pa.table(nodes), folder / "nodes.parquet")
 
 
-def problem(folder: Path) -> str:
+def problem(folder: Path, **options: Any) -> str:
     """Return the error message of reading the folder, without its path."""
     with pytest.raises(InputError) as caught:
-        Graph.read(folder)
+        Graph.read(folder, **options)
     return str(caught.value).replace(f"{folder}{os.sep}", "")

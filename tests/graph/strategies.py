@@ -1,6 +1,9 @@
 """Hypothesis strategies for graphs with unusual names and all combinations of parts."""
 
+from typing import Any
+
 import numpy as np
+import pyarrow as pa
 import scipy.sparse as sp
 import torch
 from hypothesis import strategies as st
@@ -31,7 +34,39 @@ def graphs(draw: st.DrawFn) -> Graph:
         class_names=names,
         splits=draw(st.lists(_splits(n), max_size=3)),
         feature_names=draw(_feature_names(x)),
+        table=draw(st.none() | _tables(n)),
+        time=draw(st.none() | hnp.arrays(np.float64, n, elements=st.floats(-1e9, 1e9) | st.just(np.nan))),
+        group=draw(st.none() | hnp.arrays(np.int64, n, elements=st.integers(-1, 3))),
+        **draw(_edge_types(edges.shape[1])),
     )
+
+
+@st.composite
+def _tables(draw: st.DrawFn, n: int) -> pa.Table:
+    """Draw columns of features of all kinds, with gaps."""
+    kinds = {
+        "whole": (pa.int64(), st.integers(-(2**63), 2**63 - 1)),
+        "number": (pa.float64(), st.floats(allow_nan=False)),
+        "truth": (pa.bool_(), st.booleans()),
+        "day": (pa.date32(), st.dates()),
+        "moment": (pa.timestamp("s"), st.integers(-(2**33), 2**33)),
+        "text": (pa.string(), st.text(max_size=3)),
+        "nothing": (pa.null(), st.none()),
+    }
+    names = draw(st.lists(st.sampled_from(sorted(kinds)), min_size=1, unique=True))
+    cells = {name: draw(st.lists(st.none() | kinds[name][1], min_size=n, max_size=n)) for name in names}
+    return pa.table({name: pa.array(column, kinds[name][0]) for name, column in cells.items()})
+
+
+@st.composite
+def _edge_types(draw: st.DrawFn, count: int) -> dict[str, Any]:
+    if draw(st.booleans()):
+        return {}
+    names = draw(st.lists(NAMES, min_size=1, max_size=3, unique=True))
+    return {
+        "edge_type": draw(hnp.arrays(np.int64, count, elements=st.integers(0, len(names) - 1))),
+        "edge_types": names,
+    }
 
 
 @st.composite

@@ -59,7 +59,7 @@ def test_parquet(tmp_path: Path) -> None:
         ("id,Class\na,red\n", r"the column 'label' is missing, .*; rename 'Class' to 'label'$"),
         ("id,labels\na,red\n", r"the column 'label' is missing, .*; rename 'labels' to 'label'$"),
         ("id,label,weight\na,red,1\n", r"unknown column 'weight'"),
-        ("id,label,label\na,red,red\n", r"two columns have the same name"),
+        ("id,label,label\na,red,red\n", r"a second column is named 'label'"),
         ("", r"is empty"),
     ],
 )
@@ -75,10 +75,10 @@ def test_several_labels_name_the_unknown_one(tmp_path: Path) -> None:
 
 
 def test_only_tables_are_read(tmp_path: Path) -> None:
-    (tmp_path / "new.txt").touch()
+    (tmp_path / "new.doc").touch()
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(TableError, match=r"from a \.csv or a \.parquet file"):
-        label_table.read(tmp_path / "new.txt", GRAPH, CLASSES)
+    with pytest.raises(TableError, match=r"tables are files that end in \.csv"):
+        label_table.read(tmp_path / "new.doc", GRAPH, CLASSES)
     with pytest.raises(TableError, match="is a folder"):
         label_table.read(tmp_path / "folder.csv", GRAPH, CLASSES)
     with pytest.raises(TableError, match="cannot be read: No such file"):

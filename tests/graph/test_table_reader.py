@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from lignn import Graph
 from lignn.errors import DataWarning, InputError, TableError
-from lignn.graph import table_file, validate
+from lignn.graph import arrow_tables, text_table, validate
 from tests.graph.equality import assert_same
 from tests.graph.folders import EDGES, NODES, problem, put, put_parquet
 
@@ -198,7 +198,7 @@ def test_features_in_a_file(folder):
 
 def test_many_blocks(folder, monkeypatch):
     """Rows, some with quoted newlines, may lie on both sides of a block boundary."""
-    monkeypatch.setattr(table_file, "_BLOCK", 64)
+    monkeypatch.setattr(text_table, "_BLOCK", 64)
     ids = [f'"{i}\n"' if i % 7 == 0 else f"n{i}" for i in range(200)]
     put(
         folder,
@@ -236,7 +236,7 @@ def test_parquet(folder):
 
 
 def test_parquet_numbers_as_ids_and_labels(folder, monkeypatch):
-    monkeypatch.setattr(table_file, "_ROWS", 2)
+    monkeypatch.setattr(arrow_tables, "_ROWS", 2)
     put(folder, edges="source,target\n7,2\n")
     put_parquet(folder, {"id": [7, 2**60, 2], "label": [10.0, None, 2.0], "f": [2**24 + 1, 0, 1]})
     graph = Graph.read(folder)
@@ -249,7 +249,7 @@ def test_parquet_numbers_as_ids_and_labels(folder, monkeypatch):
 def test_wrong_places(folder, tmp_path):
     with pytest.raises(TableError, match="nowhere: there is no such folder or file"):
         Graph.read(tmp_path / "nowhere")
-    with pytest.raises(TableError, match=r"nodes\.csv: not a graph; give a folder"):
+    with pytest.raises(TableError, match=r"nodes\.csv: is one table; give the table of the edges as well"):
         Graph.read(folder / "nodes.csv")
     pq.write_table(pa.table({"id": ["a"]}), folder / "nodes.parquet")
     assert problem(folder).endswith("both nodes.csv and nodes.parquet exist; keep one of them")

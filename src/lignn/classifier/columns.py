@@ -15,15 +15,24 @@ from lignn.graph import Graph, Split
 if TYPE_CHECKING:
     from lignn.classifier.settings import Settings
     from lignn.features import FeatureTransform
+    from lignn.graph.reading import Reading
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a method was built for: the number of features, their names if a graph has them as they are, edge types."""
+    """What a model takes.
+
+    Attributes:
+        num_features: number of features of the method.
+        feature_names: their names, if a graph has them as they are.
+        edge_types: names of the types of edges.
+        reading: how the tables of the training graph were read; other tables are read in the same way.
+    """
 
     num_features: int
     feature_names: tuple[str, ...] | None
     edge_types: tuple[str, ...] | None = None
+    reading: Reading | None = None
 
 
 def from_one_source(graph: Graph, table: bool) -> Graph:

@@ -59,7 +59,8 @@ def upgraded(config: dict[str, Any]) -> dict[str, Any]:
     config.setdefault("more_weights", {})
     if config["format"] < 3:
         config["features"] = None
-        config["inputs"] = {"num_features": config["graph"]["features"], "feature_names": None, "edge_types": None}
+        unnamed = dict.fromkeys(("feature_names", "edge_types", "reading"))
+        config["inputs"] = {"num_features": config["graph"]["features"], **unnamed}
         config["resolved"]["features"] = "raw"
     if config["format"] == 1:
         extra, told, resolved = config.pop("extra"), config["training"], config["resolved"]

@@ -106,7 +106,8 @@ class Fitted:
     def inputs(self) -> Inputs:
         """The features that the method takes."""
         x = self.prediction.problem.x
-        return Inputs(0 if x is None else x.shape[1], self.graph.feature_names, self.graph.edge_types)
+        graph = self.graph
+        return Inputs(0 if x is None else x.shape[1], graph.feature_names, graph.edge_types, graph.reading)
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,6 +44,7 @@ from lignn.equilibrium import Gradient, Solution, Status
 from lignn.equilibrium.solvers import Solver
 from lignn.errors import InputError
 from lignn.graph import Graph, Split
+from lignn.graph.reading import Reading
 from lignn.labels import Classes, KnownLabels
 from lignn.methods import Method, Prediction, Problem
 from lignn.training import End, History, Metric
@@ -194,7 +195,8 @@ def _without_graph(path: Path, config: dict[str, Any], settings: Settings, tenso
     classes = Classes(tuple(config["classes"]["names"]), config["classes"]["multilabel"])
     told = config["inputs"]
     names, types = (None if told[part] is None else tuple(told[part]) for part in ("feature_names", "edge_types"))
-    inputs = Inputs(told["num_features"], names, types)
+    reading = None if told["reading"] is None else Reading.restored(told["reading"])
+    inputs = Inputs(told["num_features"], names, types, reading)
     generator = torch.Generator().manual_seed(0)
     method = settings.build(inputs.num_features, len(classes), generator, inputs.edge_types)
     method.to(settings.device, settings.dtype)
@@ -211,7 +213,7 @@ def _without_graph(path: Path, config: dict[str, Any], settings: Settings, tenso
 
 def _with_graph(path: Path, config: dict[str, Any], model: HandedOn, tensors: dict[str, Any]) -> Fitted:
     settings, told = model.settings, config["training"]
-    graph = Graph.read(path / GRAPH).replace(name=config["graph"]["name"])
+    graph = Graph.read(path / GRAPH).replace(name=config["graph"]["name"], reading=model.inputs.reading)
     known = KnownLabels(tensors["known"]["mask"], tensors["known"]["onehot"], model.classes.multilabel)
     ready = columns.prepared(graph, model.preparation)
     bound = model.method.on(Problem.with_labels(ready, known).to(settings.device))

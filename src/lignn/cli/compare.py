@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lignn.cli.options import GraphName, Missing, Undirected, with_parameters
+from lignn.cli.options import NamedGraph, with_parameters
 from lignn.cli.output import Json, print_json, print_table
 from lignn.declarations import BASELINE, DEFAULT_BACKBONE, title
 from lignn.declarations import METHODS as DECLARED
@@ -36,26 +36,25 @@ Methods = Annotated[
 
 @with_parameters(without=["method", "calibrate", "refit", "method_options"])
 def compare(
-    graph: GraphName,
+    graph: NamedGraph,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="HTML file of the report.")] = None,
     runs: Annotated[int, typer.Option(min=1, help="Number of splits, each with its own seed.")] = 5,
     jobs: Annotated[int, typer.Option(min=1, help="Number of processes, with one thread each.")] = os.cpu_count() or 1,
     only: Methods = None,
-    undirected: Undirected = False,
-    missing: Missing = None,
     as_json: Json = False,
     *,
     parameters: dict[str, Any],
 ) -> None:
     """Compare the network alone, LPA, C&S, Label Input, Label Reuse and LI-GNN on the same splits."""
-    from lignn.cli import options, progress
+    from lignn.cli import progress, reading
     from lignn.evaluation import compare as comparing
     from lignn.evaluation import compare_report
 
-    source = options.source(graph, undirected, missing)
+    source = graph.source(parameters.get("features"))
     methods = only or comparing.METHODS
-    file = out or Path(f"compare-{Path(graph).name.removesuffix('.npz') or 'graph'}.html")
+    file = out or Path(f"compare-{graph.stem}.html")
     compare_report.check(file)
+    reading.tell(reading.read(source, quiet=as_json), quiet=as_json)
     total = len(comparing.plan(source, parameters, runs, methods))
     backbone = parameters.get("backbone", DEFAULT_BACKBONE)
     with progress.of_runs(total, quiet=as_json) as tell:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lignn.cli.options import GraphName, Missing, Undirected, with_parameters
+from lignn.cli.options import NamedGraph, with_parameters
 from lignn.cli.output import Json
 from lignn.declarations import DEFAULT_METRIC, METRICS
 
@@ -24,11 +24,9 @@ LARGE = 100
 
 @with_parameters()
 def fit(
-    graph: GraphName,
+    graph: NamedGraph,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="MODEL", help="Folder of the model.")],
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
-    undirected: Undirected = False,
-    missing: Missing = None,
     no_graph: Annotated[
         bool, typer.Option("--no-graph", help="Save the model without the graph: it predicts other graphs only.")
     ] = False,
@@ -41,7 +39,7 @@ def fit(
 ) -> None:
     """Train a classifier on the known labels of a graph; the model and its settings are saved."""
     from lignn.classifier import NodeClassifier
-    from lignn.cli import feature_block, fit_summary, options, progress
+    from lignn.cli import feature_block, fit_summary, progress, reading
     from lignn.cli.running import Running
 
     if report is not None:
@@ -49,21 +47,21 @@ def fit(
     running = Running(out)
     with running.alone():
         parameters = running.resumed(parameters) if resume else running.fresh(parameters)
-        data = options.source(graph, undirected, missing).read()
         classifier = NodeClassifier(**parameters)
         resolved = _resolved(classifier)
+        data = reading.read(graph.source(resolved["features"]), quiet=as_json)
         _warn_of_scale(data, resolved["features"])
         complete = (split for split in data.splits if (split.val & data.labelled).any())
         own = next(chain(complete, data.splits), None)
+        reading.tell(data, quiet=as_json)
         with running.kept(resolved, data):
             try:
                 sign = METRICS[resolved.get("metric", DEFAULT_METRIC)].sign
                 with progress.of_training(resolved["max_epochs"], as_json, sign) as tell:
                     classifier.fit(data, own, progress=tell, checkpoint=running.checkpoint)
             except KeyboardInterrupt:
-                more = [*["--undirected"] * undirected, *(f"--missing={marks}" for marks in missing or ())]
-                more += ["--no-graph"] * no_graph
-                _save_best(classifier, running, resolved, ["lignn", "fit", graph, *more, "-o", str(out)], not no_graph)
+                command = ["lignn", "fit", *graph.arguments(), *["--no-graph"] * no_graph, "-o", str(out)]
+                _save_best(classifier, running, resolved, command, not no_graph)
                 raise typer.Exit(130) from None
             running.save(classifier, resolved, not no_graph)
     if not as_json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from lignn.declarations import METRICS
 
 if TYPE_CHECKING:
     from lignn.classifier import NodeClassifier, Report
+    from lignn.graph.measures import OneWay
 
 _PARTS = {"test": "test nodes", "val": "validation nodes", "train": "training nodes"}
 
@@ -41,9 +43,13 @@ def say(classifier: NodeClassifier, out: Path, page: Path | None, as_json: bool,
     part, report = next(iter(reports.items()))
     if page is not None:
         _write_page(classifier, out, page, reports)
+    reach = _reach(classifier)
     if as_json:
+        reading = classifier.graph_.reading
+        told = {"reading": None if reading is None else asdict(reading), "one_way": reach and asdict(reach)}
         print_json(
-            {"model": str(out), "settings": str(settings), "epochs": classifier.n_iter_, "end": str(history.end)}
+            told
+            | {"model": str(out), "settings": str(settings), "epochs": classifier.n_iter_, "end": str(history.end)}
             | {"columns": {column.name: column.treatment for column in classifier.features_}}
             | {"best_epoch": history.best + 1 or None, "metric": classifier.metric_, "scores": scores}
             | {"report": {"part": part, **report.plain()}, "page": None if page is None else str(page)}
@@ -52,10 +58,25 @@ def say(classifier: NodeClassifier, out: Path, page: Path | None, as_json: bool,
         return
     typer.echo(_trained(classifier) + _scores(classifier, scores))
     typer.echo(f"{_PARTS[part]}, {report}")
+    if reach is not None and reach.matters:
+        few = "all would be" if not reach.without_if_undirected else f"{reach.without_if_undirected} would not be"
+        typer.echo(
+            f"{reach.without} of {reach.nodes} nodes are reached by no known label, since edges are followed one way; "
+            f"with --undirected, {few}"
+        )
     command = shlex.join(["lignn", "predict", str(out), *["--graph", "GRAPH"] * no_graph, "-o", "predictions.csv"])
     typer.echo(f"Model: {out} (settings: {settings}); predict by: {command}")
     if page is not None:
         typer.echo(f"Report: {page}")
+
+
+def _reach(classifier: NodeClassifier) -> OneWay | None:
+    """Return what following the edges one way costs; None for an undirected graph."""
+    from lignn.graph import measures
+
+    if classifier.graph_.is_undirected:
+        return None
+    return measures.one_way(classifier.graph_, classifier._fitted.prediction.problem.labels.mask)
 
 
 def _reports(classifier: NodeClassifier) -> dict[str, Report]:

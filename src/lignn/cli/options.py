@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import tomllib
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,12 +16,17 @@ from lignn.declarations import PARAMETERS, Parameter
 
 if TYPE_CHECKING:
     from lignn.datasets.sources import Source
+    from lignn.graph.reading import Reading
+
+
+_GRAPHS = (".npz", ".csv", ".tsv", ".gz", ".jsonl", ".ndjson", ".parquet", ".db", ".sqlite", ".sqlite3")
+"""Endings of files that may hold a graph, or its nodes."""
 
 
 def _complete_graph(incomplete: str) -> list[str]:
     from lignn.datasets import catalogue
 
-    paths = [str(path) for path in Path().glob(f"{incomplete}*") if path.is_dir() or path.suffix == ".npz"]
+    paths = [str(path) for path in Path().glob(f"{incomplete}*") if path.is_dir() or path.suffix in _GRAPHS]
     return [name for name in catalogue.names() if name.startswith(incomplete)] + sorted(paths)
 
 
@@ -72,7 +78,7 @@ GraphName = Annotated[
     str,
     typer.Argument(
         metavar="GRAPH",
-        help="Name of a dataset, folder with nodes.csv and edges.csv, or .npz file.",
+        help="Name of a dataset, folder with nodes.csv and edges.csv, table of the nodes, SQLite or .npz file.",
         autocompletion=_complete_graph,
     ),
 ]
@@ -86,32 +92,103 @@ Missing = Annotated[
         show_default=False,
     ),
 ]
+EdgesName = Annotated[
+    str | None,
+    typer.Argument(metavar="EDGES", help="Table of the edges, if GRAPH is that of the nodes.", show_default=False),
+]
+Column = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        metavar="ROLE=NAME",
+        help="Column of a role: id, label, labels, split, time, group, type, source, target, weight or edge_type; may "
+        "be repeated. Default: the usual headers.",
+        show_default=False,
+    ),
+]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option("--ignore", metavar="NAME", help="Column to leave out; may be repeated.", show_default=False),
+]
+GRAPH_OPTIONS: dict[str, tuple[Any, Any]] = {
+    "edges": (EdgesName, None),
+    "undirected": (Undirected, False),
+    "missing": (Missing, None),
+    "column": (Column, None),
+    "ignore": (Ignore, None),
+}
+"""Annotation and default of each option that says how a graph is read."""
 Config = Annotated[
     Path | None, typer.Option(help="TOML file with values of the options below; the command line wins over it.")
 ]
 
 
-def source(graph: str, undirected: bool, missing: list[str] | None) -> Source:
-    """Return the graph that a command names; `--missing` may be repeated or hold a list with commas."""
-    from lignn.datasets.sources import Source
+@dataclass(frozen=True)
+class NamedGraph:
+    """A graph as a command names it, with the options of the same names."""
 
-    marks = None if missing is None else tuple(mark for text in missing for mark in text.split(",") if mark)
-    return Source(graph, undirected, marks)
+    graph: str
+    edges: str | None = None
+    undirected: bool = False
+    missing: list[str] | None = None
+    column: list[str] | None = None
+    ignore: list[str] | None = None
+
+    def source(self, features: Any = None, like: Reading | None = None) -> Source:
+        """Return the graph; `--missing` may be repeated or hold a list with commas.
+
+        Args:
+            features: the setting of this name; "raw" takes them as they are.
+            like: the reading of another graph, whose roles are the default.
+        """
+        from lignn.datasets.sources import Source
+
+        marks = self.missing
+        missing = None if marks is None else tuple(mark for text in marks for mark in text.split(",") if mark)
+        columns = tuple(_role(text) for text in self.column or ())
+        ignore, raw = tuple(self.ignore or ()), features == "raw"
+        return Source(self.graph, self.undirected, missing, self.edges, columns, ignore, raw, like)
+
+    @property
+    def stem(self) -> str:
+        """The name without folders and endings."""
+        name = Path(self.graph).name
+        return (name.removesuffix(".npz") if self.edges is None else name.partition(".")[0]) or "graph"
+
+    def arguments(self) -> list[str]:
+        """Return the arguments that name the graph so."""
+        more = [*["--undirected"] * self.undirected, *(f"--missing={marks}" for marks in self.missing or ())]
+        more += [f"--column={text}" for text in self.column or ()] + [f"--ignore={name}" for name in self.ignore or ()]
+        return [self.graph, *([] if self.edges is None else [self.edges]), *more]
+
+
+def _role(text: str) -> tuple[str, str]:
+    role, equals, name = text.partition("=")
+    if not (role and equals and name):
+        raise typer.BadParameter(f"{text!r} is not of the form ROLE=NAME", param_hint="--column")
+    return role.strip(), name.strip()
 
 
 def with_parameters(without: Iterable[str] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command `--config` and an option for each parameter of `NodeClassifier` but those in `without`.
 
-    The command's own argument `parameters` receives the ones that were given, in a dictionary.
+    The command's own argument `parameters` receives the ones that were given, in a dictionary. A command with an
+    argument `graph`, a `NamedGraph`, gets the options that say how the graph is read.
     """
     offered = {name: annotation for name, annotation in OPTIONS.items() if name not in set(without)}
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(command, eval_str=True)
-        own = [parameter for parameter in signature.parameters.values() if parameter.name != "parameters"]
+        replaced = ("parameters", "graph")
+        own = [parameter for parameter in signature.parameters.values() if parameter.name not in replaced]
+        of_graph: dict[str, tuple[Any, Any]] = {}
+        if "graph" in signature.parameters:
+            own.insert(0, signature.parameters["graph"].replace(annotation=GraphName))
+            of_graph = GRAPH_OPTIONS
+        added = {"config": Config, **offered}
         more = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-            for name, annotation in {"config": Config, **offered}.items()
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+            for name, (annotation, default) in {**of_graph, **{n: (each, None) for n, each in added.items()}}.items()
         ]
 
         @wraps(command)
@@ -122,6 +199,8 @@ def with_parameters(without: Iterable[str] = ()) -> Callable[[Callable[..., None
             file = values.pop("config")
             given = {name: _value(name, value) for name, value in options.items() if value is not None}
             settled = ({} if file is None else config.read(file, offered)) | given
+            if of_graph:
+                values["graph"] = NamedGraph(values["graph"], **{name: values.pop(name) for name in of_graph})
             command(**values, parameters=settled)
 
         extended.__signature__ = signature.replace(parameters=[*own, *more])  # type: ignore[attr-defined]

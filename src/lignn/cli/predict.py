@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lignn.cli.options import Missing, Undirected
+from lignn.cli.options import Column, Ignore, Missing, NamedGraph, Undirected
 from lignn.cli.output import Json, print_json
 
 if TYPE_CHECKING:
@@ -28,8 +28,13 @@ def predict(
     graph: Annotated[
         str | None, typer.Option(metavar="GRAPH", help="Another graph; default: the one it was trained on.")
     ] = None,
+    edges: Annotated[
+        str | None, typer.Option(metavar="EDGES", help="Table of the edges, if --graph is that of the nodes.")
+    ] = None,
     undirected: Undirected = False,
     missing: Missing = None,
+    column: Column = None,
+    ignore: Ignore = None,
     split: Annotated[
         int | None,
         typer.Option(
@@ -43,26 +48,30 @@ def predict(
 ) -> None:
     """Predict every node's label: id, label, confidence, evidence, the label given, all class probabilities."""
     from lignn import classifier
-    from lignn.cli import options, prediction_table
+    from lignn.cli import prediction_table
     from lignn.errors import InputError
     from lignn.graph import label_table
 
     if out is not None:
-        prediction_table.check(out, *(path for path in (model, labels, graph) if path is not None))
+        prediction_table.check(out, *(path for path in (model, labels, graph, edges) if path is not None))
     if graph is not None and labels is not None:
         raise InputError("--labels: new labels are for the graph of the model; with --graph, put them into its tables")
-    if undirected and graph is None:
-        raise InputError("--undirected: the model's own graph stays as it was trained on; this is for --graph")
-    if missing is not None and graph is None:
-        raise InputError("--missing: the labels of the model's own graph were read by lignn fit; this is for --graph")
-    if split is not None and graph is None:
-        raise InputError("--split: the model's own graph keeps the labels that the model knows; this is for --graph")
+    if graph is None:
+        _refuse(
+            {
+                "--undirected: the model's own graph stays as it was trained on": undirected or None,
+                "--missing: the labels of the model's own graph were read by lignn fit": missing,
+                "--edges: the model's own graph was read by lignn fit": edges,
+                "--column: the columns of the model's own graph were read by lignn fit": column,
+                "--ignore: the columns of the model's own graph were read by lignn fit": ignore,
+                "--split: the model's own graph keeps the labels that the model knows": split,
+            }
+        )
     loaded = classifier.load(model)
     if labels is not None:
         loaded.update_labels(label_table.read(labels, loaded.graph_, loaded.class_names_))
-    other = None if graph is None else options.source(graph, undirected, missing).read()
-    if other is not None:
-        _warn_of_direction(loaded, other, str(graph))
+    named = None if graph is None else NamedGraph(graph, edges, undirected, missing, column, ignore)
+    other = None if named is None else _read(named, loaded, quiet=as_json)
     decision = loaded.decision(other, known=None if split is None else _known(other, split))
     table = prediction_table.of(decision)
     report = _report(loaded, other, decision)
@@ -77,15 +86,6 @@ def predict(
         _say(decision, out, report)
         if loaded.calibration_ is None:
             typer.echo(f"confidence: {not_calibrated(loaded)}")
-
-
-def _warn_of_direction(classifier: NodeClassifier, other: Graph, name: str) -> None:
-    """Warn of a directed graph for a model that was trained on an undirected one, if it still knows."""
-    own = vars(classifier).get("graph_")
-    if own is not None and own.is_undirected and not other.is_undirected:
-        typer.echo(
-            f"warning: {name} is directed, the model was trained on an undirected graph; add --undirected?", err=True
-        )
 
 
 def _report(classifier: NodeClassifier, other: Graph | None, decision: Decision) -> Report | None:
@@ -103,6 +103,31 @@ def _report(classifier: NodeClassifier, other: Graph | None, decision: Decision)
     if not nodes.any():
         return None
     return classifier.report(nodes, other, known=torch.from_numpy(decision.known))
+
+
+def _refuse(given: dict[str, object]) -> None:
+    """Raise for an option that is only for another graph, by the reason why."""
+    from lignn.errors import InputError
+
+    for reason, value in given.items():
+        if value is not None:
+            raise InputError(f"{reason}; this is for --graph")
+
+
+def _read(named: NamedGraph, loaded: NodeClassifier, quiet: bool) -> Graph:
+    """Return another graph, read in the way of the model's own."""
+    from lignn.cli import reading
+
+    features = loaded.get_params(deep=False).get("features")
+    graph = reading.read(named.source(features, loaded._model.inputs.reading), quiet)
+    reading.tell(graph, quiet)
+    own = vars(loaded).get("graph_")  # a model that was saved without its graph does not know
+    if own is not None and own.is_undirected and not graph.is_undirected:
+        typer.echo(
+            f"warning: {named.graph} is directed, the model was trained on an undirected graph; add --undirected?",
+            err=True,
+        )
+    return graph
 
 
 def _known(graph: Graph | None, split: int) -> Tensor:

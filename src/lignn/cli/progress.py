@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -35,6 +36,30 @@ def of_training(max_epochs: int, quiet: bool, sign: int = 1) -> Iterator[Callabl
             yield lambda history: bar.update(task, completed=len(history.epochs), state=clock.describe(history))
     else:
         yield _Lines(max_epochs, sign)
+
+
+@contextmanager
+def of_reading(files: Sequence[Path], quiet: bool) -> Iterator[None]:
+    """Show on a terminal how much of `files` the body has read; nothing elsewhere."""
+    from rich.console import Console
+
+    from lignn.graph.files import watcher
+
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield
+        return
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
+
+    total = sum(path.stat().st_size for path in files)
+    columns = (TextColumn("reading"), DownloadColumn(), BarColumn(20), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=total)
+        token = watcher.set(lambda count: bar.advance(task, count))
+        try:
+            yield
+        finally:
+            watcher.reset(token)
 
 
 @contextmanager

@@ -98,7 +98,7 @@ class Running:
         elif self._read_unfinished().get(_GRAPH, fingerprint) != fingerprint:
             raise InputError(
                 f"--resume: {graph.name} is not the graph of the interrupted run, or not as it was; give that one "
-                f"(with --undirected and --missing as then), or delete {self.checkpoint} to start over"
+                f"(with the same --undirected, --missing, --column …), or delete {self.checkpoint} to start over"
             )
         try:
             yield

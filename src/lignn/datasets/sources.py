@@ -1,4 +1,4 @@
-"""Graphs as a command line names them: a dataset, a folder of tables, or an `.npz` file."""
+"""Graphs as a command line names them: a dataset, tables, or an `.npz` file."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from lignn import datasets
 from lignn.datasets import catalogue
 from lignn.errors import DatasetError, InputError
 from lignn.graph import Graph
+from lignn.graph.reading import Reading
 
 
 @dataclass(frozen=True)
@@ -18,18 +19,30 @@ class Source:
     """Name of a graph, which can be sent to worker processes in its place.
 
     Attributes:
-        name: a dataset, a folder or an `.npz` file; a folder with the name of a dataset is written `./name`.
+        name: a dataset, a path that `Graph.read` takes; a folder with the name of a dataset is written `./name`.
         undirected: add the reverse of every edge.
-        missing: labels in the tables of a folder that mean unknown; None: the usual ones, see `Graph.read`.
+        missing: labels in tables that mean unknown; None: the usual ones, see `Graph.read`.
+        edges: path of the table of the edges, if `name` is that of the nodes.
+        columns: pairs of a role and its column.
+        ignore: columns to leave out.
+        raw: take features as they are, see `Graph.read`.
+        like: the reading of another graph, whose roles are the default.
     """
 
     name: str
     undirected: bool = False
     missing: tuple[str, ...] | None = None
+    edges: str | None = None
+    columns: tuple[tuple[str, str], ...] = ()
+    ignore: tuple[str, ...] = ()
+    raw: bool = False
+    like: Reading | None = None
 
     @property
     def is_path(self) -> bool:
         """Whether `name` is a path, not a dataset."""
+        if self.edges is not None:
+            return True
         try:
             catalogue.find(self.name)
         except DatasetError as unknown:
@@ -43,22 +56,35 @@ class Source:
 
     def read(self) -> Graph:
         """Return the graph; the last graph is cached as long as its files do not change."""
+        return _read(self, tuple((str(file), _time(file)) for file in self.files()))
+
+    def files(self) -> list[Path]:
+        """Return the files that may be read, and their folder."""
         path = Path(os.path.realpath(self.name))
         try:
             files = [path, *path.iterdir()] if os.path.isdir(path) else [path]
         except OSError as error:
             raise DatasetError(f"{self.name}: cannot be read: {error.strerror}") from error
-        return _read(self, tuple((str(file), _time(file)) for file in files))
+        return files if self.edges is None else [*files, Path(os.path.realpath(self.edges))]
 
 
 @lru_cache(maxsize=1)
 def _read(source: Source, _files: tuple[tuple[str, int], ...]) -> Graph:
     if source.is_path:
-        graph = Graph.read(source.name, source.missing)
-    elif source.missing is None:
-        graph = datasets.load(source.name)
+        graph = Graph.read(
+            source.name,
+            source.edges,
+            missing=source.missing,
+            columns=dict(source.columns) or None,
+            ignore=source.ignore,
+            features="raw" if source.raw else "auto",
+            like=source.like,
+        )
     else:
-        raise InputError(f"--missing: is for tables; the unknown labels of the dataset {source.name} are known")
+        options = {"--missing": source.missing, "--column": source.columns or None, "--ignore": source.ignore or None}
+        if given := [option for option, value in options.items() if value is not None]:
+            raise InputError(f"{given[0]}: is for tables; the unknown labels of the dataset {source.name} are known")
+        graph = datasets.load(source.name)
     return graph.to_undirected() if source.undirected else graph
 
 

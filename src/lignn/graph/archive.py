@@ -79,7 +79,7 @@ def read(path: Path) -> Graph:
             splits=_splits(arrays) if _MASKS[0] in arrays else (),
             name=files.valid_text(path.stem),
             feature_names=_texts(arrays.get("feature_names")),
-            table=_table(arrays.get("table")),
+            table=None if "table" not in arrays else _table("the array 'table'", arrays["table"]),
             edge_type=_labels(arrays.get("edge_type")),
             edge_types=_texts(arrays.get("edge_types")),
             time=_floats(arrays.get("time")),
@@ -115,7 +115,9 @@ def _arrays(graph: Graph) -> dict[str, Any]:
         arrays["x"] = graph.x
     arrays |= {key: _fixed_width(getattr(graph, key)) for key in ("node_ids", "class_names", "feature_names")}
     arrays |= {"edge_type": graph.edge_type, "edge_types": _fixed_width(graph.edge_types)}
-    arrays |= {"time": graph.time, "group": graph.group, "table": _table_bytes(graph.table)}
+    arrays |= {"time": graph.time, "group": graph.group}
+    if graph.table is not None:
+        arrays["table"] = np.frombuffer(table_bytes(graph.table), np.uint8)
     for key, part in zip(_MASKS, PARTS, strict=True):
         if graph.splits:
             masks = torch.stack([getattr(split, part) for split in graph.splits], 1)
@@ -153,28 +155,31 @@ def _csr(arrays: dict[str, np.ndarray]) -> sp.csr_array:
         raise TableError(f"x_data, x_indices, x_indptr and x_shape do not form a CSR matrix: {error}") from error
 
 
-def _table(content: np.ndarray | None) -> pa.Table | None:
-    if content is None:
-        return None
+def read_table(path: Path) -> pa.Table:
+    """Return the table in a file of Arrow's format, as `table_bytes` returns its content."""
+    with files.open_file(path) as file:
+        return _table(f"{path}: the table", np.frombuffer(file.read(), np.uint8))
+
+
+def _table(what: str, content: np.ndarray) -> pa.Table:
     import pyarrow as pa  # slow to import, and most files have no table
 
     try:
         table = pa.ipc.open_file(pa.py_buffer(content.astype(np.uint8).tobytes())).read_all()
         table.validate(full=True)
     except (pa.ArrowException, OSError) as error:
-        raise TableError(f"the array 'table' is damaged ({error})") from error
+        raise TableError(f"{what} is damaged ({error})") from error
     return table
 
 
-def _table_bytes(table: pa.Table | None) -> np.ndarray | None:
-    if table is None:
-        return None
+def table_bytes(table: pa.Table) -> pa.Buffer:
+    """Return a table in Arrow's file format."""
     import pyarrow as pa
 
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table.combine_chunks())
-    return np.frombuffer(sink.getvalue(), np.uint8)
+    return sink.getvalue()
 
 
 def _splits(arrays: dict[str, np.ndarray]) -> list[Split]:

@@ -5,16 +5,18 @@ SciPy and torch trust indices and types, so a crafted or damaged file could othe
 
 from __future__ import annotations
 
+import io
 import lzma
 import math
 import os
 import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from tokenize import TokenError
-from typing import IO
+from typing import IO, Any
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
@@ -29,6 +31,9 @@ _DAMAGE = (
 )
 """Errors that NumPy, SciPy and zipfile raise for damaged, unsupported or encrypted files."""
 
+watcher: ContextVar[Callable[[int], None] | None] = ContextVar("watcher", default=None)
+"""A function that is told how many bytes were read, whenever some were; None: nobody is."""
+
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
@@ -41,10 +46,36 @@ def open_file(path: Path) -> Iterator[IO[bytes]]:
             raise TableError(f"{path}: is a folder, a file is needed")
         if not S_ISREG(mode):
             raise TableError(f"{path}: is a pipe, socket or device; save its content to a regular file")
-        with path.open("rb") as file:
-            yield file
+        tell = watcher.get()
+        if tell is None:
+            with path.open("rb") as file:
+                yield file
+        else:
+            with path.open("rb", buffering=0) as raw, io.BufferedReader(_Watched(raw, tell), 2**20) as watched:
+                yield watched
     except OSError as error:
         raise TableError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+class _Watched(io.RawIOBase):
+    """A file whose reading is watched."""
+
+    def __init__(self, file: io.FileIO, tell: Callable[[int], None]) -> None:
+        self._file, self._tell = file, tell
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count = self._file.readinto(buffer)
+        self._tell(count)
+        return count
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return self._file.seek(offset, whence)
 
 
 def valid_text(name: str) -> str:

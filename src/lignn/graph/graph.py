@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from os import PathLike
-from os.path import isdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from lignn.errors import GraphError, TableError
+from lignn.errors import GraphError
 from lignn.graph import names, validate
 from lignn.graph.split import Split
 from lignn.graph.validate import Features
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
     import networkx as nx
     import pyarrow as pa
     from torch_geometric.data import Data, HeteroData
+
+    from lignn.graph.reading import Reading
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -49,6 +50,7 @@ class Graph:
         edge_types: names of the types of edges.
         time: one number per node, e.g. seconds since 1970; NaN = unknown.
         group: one number per node, -1 = unknown; nodes of a group belong on the same side of a split.
+        reading: how the columns of the tables were understood, if the graph was read from tables.
     """
 
     edge_index: Tensor
@@ -66,6 +68,7 @@ class Graph:
     edge_types: tuple[str, ...] | None
     time: np.ndarray | None
     group: np.ndarray | None
+    reading: Reading | None
 
     def __init__(
         self,
@@ -84,6 +87,7 @@ class Graph:
         edge_types: Sequence[str] | None = None,
         time: Any = None,
         group: Any = None,
+        reading: Reading | None = None,
     ) -> None:
         edge_index = validate.edges(edge_index)
         x = None if x is None else validate.features(x)
@@ -94,6 +98,7 @@ class Graph:
             y, class_names = validate.labels(y, n, class_names)
         if edge_type is not None:
             edge_type, edge_types = validate.edge_types(edge_type, edge_index.shape[1], edge_types)
+        width = 0 if x is None else x.shape[1]
         values = {
             "edge_index": edge_index,
             "x": x,
@@ -104,14 +109,13 @@ class Graph:
             "class_names": None if class_names is None else names.class_names(class_names),
             "splits": tuple(splits),
             "name": name,
-            "feature_names": feature_names
-            if feature_names is None
-            else names.feature_names(feature_names, 0 if x is None else x.shape[1]),
+            "feature_names": None if feature_names is None else names.feature_names(feature_names, width),
             "table": table,
             "edge_type": edge_type,
             "edge_types": None if edge_types is None else tuple(edge_types),
             "time": None if time is None else validate.node_values("time", time, n, np.float64),
             "group": None if group is None else validate.node_values("group", group, n, np.int64),
+            "reading": reading,
         }
         for field, value in values.items():
             object.__setattr__(self, field, value)
@@ -294,33 +298,39 @@ class Graph:
         return neighbours.knn(x, k, **parts)
 
     @classmethod
-    def read(cls, path: str | PathLike[str], missing: Collection[str] | None = None) -> Graph:
-        """Read a graph from a folder of tables (`nodes.csv`, `edges.csv`, …) or from an `.npz` file.
+    def read(
+        cls,
+        path: str | PathLike[str],
+        edges: str | PathLike[str] | None = None,
+        *,
+        missing: Collection[str] | None = None,
+        columns: Mapping[str, str] | None = None,
+        ignore: Collection[str] = (),
+        features: str = "auto",
+        like: Reading | None = None,
+    ) -> Graph:
+        """Read a graph from tables or an `.npz` file; its `reading` tells how columns were understood.
 
         Args:
-            path: the folder or file.
-            missing: labels in the tables that mean unknown, besides an empty one. By default these are -1 and the usual
-                marks, such as NA, NaN, NULL and ?; a note tells if there are any. Classes that are named in graph.json
-                are never unknown.
+            path: a folder or an SQLite file with the tables `nodes` and `edges`, an `.npz` file, or a table of nodes.
+            edges: the table of the edges, if `path` is that of the nodes.
+            missing: labels that mean unknown, besides an empty one; by default -1 and the usual marks, such as NA, NaN,
+                NULL and ?, except classes that are named in graph.json. A note tells if there are any.
+            columns: the column of each role, see `lignn.graph.roles`; the usual headers are recognised without it.
+            ignore: columns that are left out.
+            features: "auto": features of any kind become `table`, and `x` too if all are numbers; "raw": numbers only.
+            like: the reading of another graph, whose roles hold where the tables have such columns.
         """
-        path = Path(path)
-        if isdir(path):
-            from lignn.graph import table_reader  # imports pyarrow, which is slow and not needed for .npz files
+        from lignn.graph import opening
 
-            return table_reader.read(path, missing)
-        if path.suffix == ".npz":
-            if missing is not None:
-                raise TableError(f"{path}: missing is for tables; in an .npz file, the label -1 means unknown")
-            from lignn.graph import archive
+        return opening.read(path, edges, missing, columns, ignore, features, like)
 
-            return archive.read(path)
-        try:
-            path.stat()
-        except (FileNotFoundError, NotADirectoryError) as error:
-            raise TableError(f"{path}: there is no such folder or file") from error
-        except OSError as error:
-            raise TableError(f"{path}: cannot be read: {error.strerror}") from error
-        raise TableError(f"{path}: not a graph; give a folder with nodes.csv and edges.csv, or an .npz file")
+    @classmethod
+    def from_tables(cls, nodes: Any, edges: Any, name: str = "graph", **options: Any) -> Graph:
+        """Return a graph from two tables of pandas, Polars or Arrow; `options` are those of `read`."""
+        from lignn.graph import opening
+
+        return opening.from_tables(nodes, edges, name, **options)
 
     def write(self, path: str | PathLike[str]) -> None:
         """Write this graph to one file if `path` ends in `.npz`, else to a folder of tables."""

@@ -1,4 +1,4 @@
-"""The header of a table: its required columns, the columns that hold features, and likely misnamed columns."""
+"""The header of a table: its required columns, columns without a name, and likely misnamed columns."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from lignn.graph.table_file import Table
 
 _SPLIT = re.compile(r"split\d*")
+_UNNAMED = re.compile(r"\(column \d+\)")
 
 _SYNONYMS = {
     "id": ("node", "node_id", "nodeid", "name"),
@@ -34,12 +35,20 @@ def is_feature(name: str) -> bool:
     return bool(name) and name not in ("id", "label", "labels") and not is_split(name)
 
 
+def named(header: Iterable[str]) -> list[str]:
+    """Return the names in a header without spaces around them; a column without a name is called by its number."""
+    return [name.strip() or f"(column {number})" for number, name in enumerate(header, 1)]
+
+
+def is_unnamed(name: str) -> bool:
+    """Return whether `named` made this name."""
+    return bool(_UNNAMED.fullmatch(name))
+
+
 def check(table: Table) -> None:
-    """Raise if a column has no name, or if two columns have the same name."""
+    """Raise if two columns have the same name, or if a name cannot be stored."""
     seen: set[str] = set()
     for number, name in enumerate(table.columns, 1):
-        if not name:
-            raise TableError(f"{table.path}, column {number}: has no name in the header; name or remove it")
         if name.endswith("\0"):
             raise TableError(f"{table.path}, column {number}: its name ends in a NUL character; rename it")
         if name in seen:
@@ -48,23 +57,21 @@ def check(table: Table) -> None:
 
 
 def require(table: Table, names: Sequence[str]) -> None:
-    """Raise if one of the columns `names` is missing; suggest which column to rename."""
+    """Raise if one of the columns `names` is missing; suggest which column to name for it, or to rename."""
     missing = [name for name in names if name not in table.columns]
     if missing:
-        shown = ", ".join(map(quoted, table.columns[:10])) + (", …" if len(table.columns) > 10 else "")
-        separator = next((sign for sign in ";\t" if len(table.columns) == 1 and sign in table.columns[0]), None)
-        hint = _renaming(missing, [name for name in table.columns if name not in names])
-        if separator:
-            hint = f"; separate the cells by commas, not by {separator!r}"
-        raise TableError(f"{table.path}: the column {missing[0]!r} is missing, the header has {shown}{hint}")
+        raise lacking(table, missing, rename=True)
 
 
-def check_case(table: Table) -> None:
-    """Raise if a column such as `Label` differs from a special column in its case only."""
-    for name in table.columns:
-        if is_feature(name) and not is_feature(name.lower()) and name.lower() not in table.columns:
-            hint = f"rename it to {name.lower()!r}, or to another name if it is a feature"
-            raise TableError(f"{table.path}, column {name!r}: column names are case-sensitive; {hint}")
+def lacking(table: Table, missing: Sequence[str], rename: bool = False) -> TableError:
+    """Return the error for columns that are missing; it says how to name, or to `rename`, columns that are meant."""
+    shown = ", ".join(map(quoted, table.columns[:10])) + (", …" if len(table.columns) > 10 else "")
+    found = {name: likely(name, table.columns) for name in missing}
+    hints = [f"rename {column!r} to {name!r}" for name, column in found.items() if column]
+    if not rename:
+        hints = [f"give --column {name}={column or 'NAME'}" for name, column in found.items()]
+    advice = f"; {' and '.join(hints)}" if hints else ""
+    return TableError(f"{table.path}: the column {missing[0]!r} is missing, the header has {shown}{advice}")
 
 
 def likely(wanted: str, columns: Iterable[str]) -> str | None:
@@ -83,8 +90,3 @@ def misnamed(columns: Iterable[str]) -> dict[str, str]:
             column: f"; if it holds the {part}, rename it to {name!r}" for column, name in found.items() if column
         }
     return hints
-
-
-def _renaming(missing: Sequence[str], columns: Sequence[str]) -> str:
-    found = [(column, name) for name in missing if (column := likely(name, columns))]
-    return "; rename " + " and ".join(f"{column!r} to {name!r}" for column, name in found) if found else ""

@@ -52,24 +52,19 @@ def read(path: Path, graph: Graph, classes: Sequence[str]) -> dict[int, Label]:
 
 
 def _open(path: Path, columns: tuple[str, ...]) -> Table:
-    if path.suffix not in (".csv", ".parquet"):
-        raise TableError(f"{path}: labels are read from a .csv or a .parquet file")
     table = open_table(path)
     headers.require(table, columns)
     for name in table.columns:
         if name not in columns:
             raise TableError(f"{path}: unknown column {name!r}; {did_you_mean(name, columns)}")
-    if len(table.columns) > len(columns):
-        raise TableError(f"{path}: two columns have the same name; remove one")
     return table
 
 
 def _known_once(ids: set[str], unit: str) -> faults.Check:
-    known, once = faults.among(ids, "the id of a node"), faults.unique(unit)
-    return lambda cell, row: once(cell, row) or known(cell, row)
+    return faults.both(faults.unique(unit), faults.among("ids", ids, "the id of a node"))
 
 
 def _known(classes: Sequence[str], several: bool) -> faults.Check:
     shown = ", ".join(classes[:10]) + (", …" if len(classes) > 10 else "")
-    known = faults.among({*classes, ""}, f"one of the classes {shown} (or empty)")
+    known = faults.among("labels", {*classes, ""}, f"one of the classes {shown} (or empty)")
     return faults.several(known) if several else known

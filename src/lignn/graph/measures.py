@@ -1,15 +1,20 @@
-"""Measures of a graph: label transitions, homophily, degrees, components."""
+"""Measures of a graph: label transitions, homophily, degrees, components, reach of labels."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+import scipy.sparse as sp
 import torch
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse.csgraph import breadth_first_order, connected_components
 from torch import Tensor
 
 from lignn.errors import GraphError
 from lignn.graph.graph import Graph
+
+_MANY = 0.05
+"""Share of the nodes that is many."""
 
 
 def label_transitions(graph: Graph) -> Tensor:
@@ -84,6 +89,43 @@ def unlabelled_components(graph: Graph, known: Tensor | None = None) -> float:
     known = graph.labelled if known is None else known
     count = int(component.max()) + 1
     return 1 - len(component[known].unique()) / count
+
+
+def reached(graph: Graph, known: Tensor) -> Tensor:
+    """Return the mask of the nodes that a node in `known` (a mask) reaches along edges of non-zero weight."""
+    # One extra node with edges to all known ones turns this into a single search.
+    start = sp.csr_array(known.numpy()[None].astype(np.float32))
+    links = graph.to_scipy()
+    links.eliminate_zeros()
+    whole = sp.block_array([[links, None], [start, sp.csr_array((1, 1))]])
+    found = np.zeros(len(known) + 1, dtype=bool)
+    found[breadth_first_order(whole.tocsr(), len(known), return_predecessors=False)] = True
+    return torch.from_numpy(found[:-1])
+
+
+@dataclass(frozen=True)
+class OneWay:
+    """What following the edges one way costs: numbers of nodes that no known label reaches."""
+
+    without: int
+    """Along the edges as they are stored."""
+    without_if_undirected: int
+    """If every edge were used in both directions."""
+    nodes: int
+
+    @property
+    def matters(self) -> bool:
+        """Whether both directions would reach many more nodes."""
+        return self.without - self.without_if_undirected > _MANY * self.nodes
+
+
+def one_way(graph: Graph, known: Tensor) -> OneWay:
+    """Return how many nodes no node in `known` (a mask) reaches, one way and both ways."""
+    links = graph.to_scipy()
+    links.eliminate_zeros()
+    component = torch.from_numpy(connected_components(links, directed=True, connection="weak")[1])
+    both = torch.isin(component, component[known].unique())
+    return OneWay(int((~reached(graph, known)).sum()), int((~both).sum()), graph.num_nodes)
 
 
 def _labels_and_edges(graph: Graph) -> tuple[Tensor, Tensor]:

@@ -35,14 +35,39 @@ class Metadata:
     """Whether the columns of features have names; if not, they are numbered."""
     weight_type: str = "float32"
     """Type of the edge weights, float32 or float64."""
+    time: bool = False
+    """Whether the nodes have a column `time`."""
+    group: bool = False
+    """Whether the nodes have a column `group` of group numbers."""
+    edge_types: tuple[str, ...] | None = None
+    """All types of edges in order, for a column `edge_type`. None: the edges have no types, or the types there are."""
 
     @classmethod
     def of(cls, graph: Graph) -> Metadata:
         """Return the metadata of `graph`."""
         classes = graph.class_names or tuple(map(str, range(graph.num_classes)))
         weight = "float32" if graph.edge_weight is None else str(graph.edge_weight.numpy().dtype)
-        class_names, node_ids = graph.class_names is not None, graph.node_ids is not None
-        return cls(_FORMAT, classes or None, class_names, node_ids, graph.feature_names is not None, weight)
+        return cls(
+            format=_FORMAT,
+            classes=classes or None,
+            class_names=graph.class_names is not None,
+            node_ids=graph.node_ids is not None,
+            feature_names=graph.feature_names is not None,
+            weight_type=weight,
+            time=graph.time is not None,
+            group=graph.group is not None,
+            edge_types=graph.edge_types,
+        )
+
+    @property
+    def node_roles(self) -> dict[str, str]:
+        """Columns of the nodes by role, in a folder written by lignn."""
+        return {"id": "id"} | {role: role for role in ("time", "group") if getattr(self, role)}
+
+    @property
+    def edge_roles(self) -> dict[str, str]:
+        """Columns of the edges by role besides the ends and the weight, in a folder written by lignn."""
+        return {} if self.edge_types is None else {"edge_type": "edge_type"}
 
     @property
     def is_exact(self) -> bool:
@@ -57,7 +82,9 @@ class Metadata:
 
     def write(self, folder: Path) -> None:
         """Write `graph.json` into `folder`."""
-        text = json.dumps(asdict(self), indent=2, ensure_ascii=False)
+        new = {"time", "group", "edge_types"}  # left out where there are none, so that lignn 0.2 reads the folder
+        entries = {key: value for key, value in asdict(self).items() if value or key not in new}
+        text = json.dumps(entries, indent=2, ensure_ascii=False)
         (folder / FILE).write_text(text + "\n", encoding="utf-8")
 
     @classmethod
@@ -78,23 +105,24 @@ class Metadata:
             raise TableError(f"{path}: was written by a newer lignn; update lignn to read it")
         for key, value in entries.items():
             _check(path, key, value)
-        if entries.get("classes") is not None:
-            exact = "format" in entries
-            entries["classes"] = tuple(name if exact else names.normalised(name) for name in entries["classes"])
-            if len(set(entries["classes"])) < len(entries["classes"]):
-                raise TableError(f"{path}: 'classes' must be null or a list of different texts")
+        for key in ("classes", "edge_types"):
+            if entries.get(key) is not None:
+                exact = "format" in entries
+                entries[key] = tuple(name if exact else names.normalised(name) for name in entries[key])
+                if len(set(entries[key])) < len(entries[key]):
+                    raise TableError(f"{path}: {key!r} must be null or a list of different texts")
         return cls(**entries)
 
 
 def _check(path: Path, key: str, value: object) -> None:
     if key == "format":
         return
-    if key == "classes":
+    if key in ("classes", "edge_types"):
         texts = isinstance(value, list) and all(
             isinstance(name, str) and not names.SURROGATE.search(name) for name in value
         )
         fits, wanted = value is None or texts, "null or a list of different texts"
-    elif key in ("class_names", "node_ids", "feature_names"):
+    elif key in ("class_names", "node_ids", "feature_names", "time", "group"):
         fits, wanted = isinstance(value, bool), "true or false"
     elif key == "weight_type":
         fits, wanted = value in ("float32", "float64"), '"float32" or "float64"'

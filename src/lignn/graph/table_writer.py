@@ -13,12 +13,13 @@ import torch
 
 from lignn.atomic import whole_folder
 from lignn.errors import TableError
-from lignn.graph import metadata
+from lignn.graph import archive, metadata
 from lignn.graph.graph import Graph
 from lignn.graph.headers import is_feature
 from lignn.graph.metadata import Metadata
 from lignn.graph.split import PARTS, Split
 from lignn.graph.table_file import TEXT
+from lignn.graph.table_reader import TABLE_FILE
 
 _MAX_COLUMNS = 64
 """Largest number of unnamed dense features that become columns of nodes.csv; more are written to features.npy."""
@@ -29,14 +30,19 @@ def write(graph: Graph, folder: Path) -> None:
     ids = pa.array(range(graph.num_nodes)) if graph.node_ids is None else pa.array(graph.node_ids.tolist(), TEXT)
     if graph.node_ids is not None and pc.any(pc.equal(ids, "")).as_py():
         raise TableError("node_ids: an empty id cannot be stored in a table; rename it, or write an .npz file")
-    files = ("nodes.csv", "edges.csv", "features.npy", "features.npz")
+    files = ("nodes.csv", "edges.csv", "features.npy", "features.npz", TABLE_FILE)
     nodes = {"id": ids} | _labels(graph) | {_split_name(i): _part_names(split) for i, split in enumerate(graph.splits)}
+    nodes |= {role: getattr(graph, role) for role in ("time", "group") if getattr(graph, role) is not None}
     features = _features(graph)
+    if repeated := set(features) & set(nodes):
+        raise TableError(f"feature_names: {min(repeated)!r} cannot name a column; rename it, or write an .npz file")
     nodes |= features
     source, target = (ids.take(pa.array(end)) for end in graph.edge_index.numpy())
     edges = {"source": source, "target": target}
     if graph.edge_weight is not None:
         edges["weight"] = graph.edge_weight.numpy()
+    if graph.edge_type is not None:
+        edges["edge_type"] = pa.array(graph.edge_types, TEXT).take(pa.array(graph.edge_type.numpy()))
     with whole_folder(folder, marker=metadata.FILE, ours=files) as temporary:
         for name, columns in (("nodes.csv", nodes), ("edges.csv", edges)):
             with (temporary / name).open("wb") as file:
@@ -45,6 +51,8 @@ def write(graph: Graph, folder: Path) -> None:
             sp.save_npz(temporary / "features.npz", graph.x)
         elif graph.x is not None and not features:
             np.save(temporary / "features.npy", graph.x.numpy())
+        if graph.table is not None:
+            (temporary / TABLE_FILE).write_bytes(archive.table_bytes(graph.table))
         Metadata.of(graph).write(temporary)
 
 

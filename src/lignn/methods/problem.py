@@ -8,16 +8,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
-import numpy as np
 import scipy.sparse as sp
 import torch
-from scipy.sparse.csgraph import breadth_first_order
 from torch import Generator, Tensor
 
 from lignn.backbones import Backbone
 from lignn.equilibrium import Map, Solution
 from lignn.equilibrium.solvers import Solver
-from lignn.graph import Graph, types
+from lignn.graph import Graph, measures, types
 from lignn.labels import KnownLabels
 from lignn.propagation import Adjacency, SparseMatrix
 from lignn.propagation.adjacency import Normalization
@@ -134,15 +132,7 @@ class Problem:
     @cached_property
     def evidence(self) -> Tensor:
         """Mask of the nodes that a known label reaches along the edges; others are predicted from features alone."""
-        known = self.labels.mask.numpy()
-        # One extra node with edges to all known ones turns this into a single search.
-        start = sp.csr_array(known[None].astype(np.float32))
-        links = self.edges.to_scipy()
-        links.eliminate_zeros()
-        whole = sp.block_array([[links, None], [start, sp.csr_array((1, 1))]])
-        reached = np.zeros(len(known) + 1, dtype=bool)
-        reached[breadth_first_order(whole.tocsr(), len(known), return_predecessors=False)] = True
-        return torch.from_numpy(reached[:-1])
+        return measures.reached(self.edges, self.labels.mask)
 
 
 class LabelWeight(NamedTuple):

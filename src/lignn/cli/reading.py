@@ -1,0 +1,28 @@
+"""Reading of the graph that a command names: a progress bar meanwhile, and how its tables were understood."""
+
+from __future__ import annotations
+
+from os.path import isfile
+from typing import TYPE_CHECKING
+
+import typer
+
+from lignn.cli import progress
+
+if TYPE_CHECKING:
+    from lignn.datasets.sources import Source
+    from lignn.graph import Graph
+
+
+def read(source: Source, quiet: bool) -> Graph:
+    """Return the graph; show how much of its files has been read unless `quiet`."""
+    if not source.is_path:
+        return source.read()
+    with progress.of_reading([path for path in source.files() if isfile(path)], quiet):
+        return source.read()
+
+
+def tell(graph: Graph, quiet: bool) -> None:
+    """Print how the columns of the tables were understood, on the standard error."""
+    if graph.reading is not None and not quiet:
+        typer.echo(str(graph.reading), err=True)

@@ -1,0 +1,46 @@
+"""Finding the column of the nodes that has the ids of the edges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lignn.graph.metadata import Metadata
+from lignn.graph.table_file import TEXT, BadRowsError, Table
+
+_ROWS = 10_000
+"""Edges that are looked at."""
+
+
+def matching(nodes: Table, candidates: Sequence[str], edges: Table, ends: Sequence[str]) -> list[str]:
+    """Return those columns of the nodes whose values are different and include the ends of the first edges.
+
+    Args:
+        nodes: the table of the nodes.
+        candidates: the columns to look at.
+        edges: the table of the edges.
+        ends: the columns of the edges that name nodes.
+    """
+    metadata = Metadata()
+    try:
+        blocks = islice(edges.blocks(dict.fromkeys(ends, TEXT)), 1)
+        wanted = [metadata.normalised(column[:_ROWS]) for block in blocks for column in block.columns]
+        values = pc.unique(pa.chunked_array(wanted, TEXT))
+        kinds = nodes.inferred(candidates, ()).schema.types if candidates else []
+        plain = [name for name, kind in zip(candidates, kinds, strict=True) if _may_be_id(kind)]
+        columns = nodes.inferred(plain, plain).columns if plain else []
+    except BadRowsError:
+        return []  # reading the tables as a whole says what is wrong
+    found = []
+    for name, column in zip(plain, columns, strict=True):
+        ids = metadata.normalised(column.combine_chunks())
+        if len(pc.unique(ids)) == len(ids) and pc.all(pc.is_in(values, ids)).as_py() is not False:
+            found.append(name)
+    return found
+
+
+def _may_be_id(kind: pa.DataType) -> bool:
+    return not (pa.types.is_nested(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))

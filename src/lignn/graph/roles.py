@@ -1,0 +1,199 @@
+"""Roles of columns: those that a user gives, and those that usual headers have."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lignn.errors import ConfigError, TableError, did_you_mean, quoted
+from lignn.graph import headers
+from lignn.graph.reading import Reading
+from lignn.graph.table_file import BadRowsError, Table
+
+OF_NODES = ("id", "label", "labels", "split", "time", "group", "type")
+OF_EDGES = ("source", "target", "weight", "edge_type")
+ENDS = (("source", "target"), ("src", "dst"), ("from", "to"), ("id_1", "id_2"), ("u", "v"))
+"""Usual headers of the two ends of an edge; the first pair wins."""
+_USUAL = {
+    "id": ("id", "node_id", "name"),
+    "label": ("label", "class", "target", "y"),
+    "labels": ("labels",),
+    "type": ("type",),
+    "weight": ("weight",),
+    "edge_type": ("edge_type", "type"),
+}
+"""Usual headers of a role, in any case; the first, as it is written here, wins."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a user says of the columns.
+
+    Attributes:
+        columns: the column of each role.
+        ignore: columns to leave out.
+        like: the reading of another graph; its roles hold where the tables have such columns.
+    """
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    ignore: Collection[str] = ()
+    like: Reading | None = None
+
+    def __post_init__(self) -> None:
+        for role in self.columns:
+            if role not in (*OF_NODES, *OF_EDGES):
+                raise ConfigError(
+                    f"--column {role}={self.columns[role]}: there is no role {role!r}; "
+                    f"{did_you_mean(role, (*OF_NODES, *OF_EDGES))}"
+                )
+
+    def given(self, table: Table, roles: Sequence[str]) -> dict[str, str]:
+        """Return the columns of `table` that are given for its roles; raise if there is no such column."""
+        before = {} if self.like is None else self.like.columns
+        found = {role: name for role, name in before.items() if role in roles and name in table.columns}
+        for role, name in self.columns.items():
+            if role in roles and name not in table.columns:
+                hint = did_you_mean(name, table.columns) if len(table.columns) < 100 else "look at its header"
+                raise TableError(f"{table.path}: there is no column {name!r} (--column {role}={name}); {hint}")
+        found |= {role: name for role, name in self.columns.items() if role in roles}
+        taken: dict[str, str] = {}
+        for role, name in found.items():
+            if name in taken:
+                raise TableError(f"{table.path}, column {name!r}: is given two roles, {taken[name]} and {role}")
+            taken[name] = role
+        return found
+
+    def left_out(self, table: Table, others: Table) -> list[str]:
+        """Return the columns of `table` to ignore; raise if neither table has one of the user's names."""
+        for name in self.ignore:
+            if name not in table.columns and name not in others.columns:
+                raise TableError(f"--ignore {name}: neither {table.path} nor {others.path} has this column")
+        out = {*self.ignore, *(() if self.like is None else self.like.ignored)}
+        return [name for name in table.columns if name in out or headers.is_unnamed(name)]
+
+
+@dataclass(frozen=True)
+class NodeColumns:
+    """The columns of the nodes by role; `features` are all others that are not ignored, and that of the role type."""
+
+    id: str
+    label: str | None = None
+    several: bool = False
+    """Whether the labels are joined by |."""
+    splits: tuple[str, ...] = ()
+    time: str | None = None
+    group: str | None = None
+    type: str | None = None
+    features: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of a role and its column."""
+        several = "labels" if self.several else "label"
+        found = [("id", self.id), (several, self.label), *(("split", name) for name in self.splits)]
+        found += [("time", self.time), ("group", self.group), ("type", self.type)]
+        return tuple((role, name) for role, name in found if name is not None)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Columns that are read as texts."""
+        found = (self.id, self.label, self.group, self.type, *self.splits)
+        return tuple(name for name in found if name is not None)
+
+
+def of_nodes(
+    table: Table, given: Mapping[str, str], ignored: Collection[str], key: str, synonyms: bool = True
+) -> NodeColumns:
+    """Return the columns of the nodes by role; raise unless exactly one reading fits.
+
+    Args:
+        table: the nodes.
+        given: columns by role, as the user gives them.
+        ignored: columns to leave out.
+        key: the column of the ids.
+        synonyms: recognise other usual headers than the names of the roles.
+    """
+    taken = {*given.values(), *ignored, key}
+    free = [name for name in table.columns if name not in taken]
+    label = given.get("labels", given.get("label"))
+    several = "labels" in given
+    if label is None:
+        exact: list[str] = [name for name in ("label", "labels") if name in free]
+        if not exact and synonyms:
+            exact = [name for name in _like(free, "label", "labels") if _fits(table, name)]
+        label = only(table, "label", exact)
+        several = label is not None and label.lower() == "labels"
+    splits = (
+        [given["split"]]
+        if "split" in given
+        else [name for name in free if headers.is_split(name.lower() if synonyms else name)]
+    )
+    kind = given.get("type") or (only(table, "type", _like(free, "type")) if synonyms else None)
+    used = {key, label, *splits, given.get("time"), given.get("group"), *ignored}
+    features = tuple(name for name in table.columns if name not in used)
+    return NodeColumns(
+        key, label, several, tuple(splits), given.get("time"), given.get("group"), kind, features, tuple(ignored)
+    )
+
+
+def candidates_for_ids(table: Table, ignored: Collection[str]) -> list[str]:
+    """Return the columns whose headers are usual for ids."""
+    free = [name for name in table.columns if name not in ignored]
+    return _like(free, "id")
+
+
+def only(table: Table, role: str, candidates: Sequence[str]) -> str | None:
+    """Return the candidate for a role, None if there is none; raise if there are several."""
+    if len(candidates) > 1:
+        words = " and ".join(map(quoted, candidates[:3]))
+        raise TableError(f"{table.path}: {words} may hold the {role}; say which: --column {role}={candidates[0]}")
+    return candidates[0] if candidates else None
+
+
+def of_edges(table: Table, given: Mapping[str, str], ignored: Collection[str]) -> dict[str, str]:
+    """Return the columns of the edges by role; raise unless exactly one reading fits."""
+    found = dict(given)
+    taken = {*found.values(), *ignored}
+    free = [name for name in table.columns if name not in taken]
+    found |= _ends(table, [role for role in ENDS[0] if role not in found], free)
+    for role in ("weight", "edge_type"):
+        others = [name for name in free if name not in found.values()]
+        if role not in found and (name := only(table, role, _like(others, role))):
+            found[role] = name
+    return {role: found[role] for role in OF_EDGES if role in found}
+
+
+def _ends(table: Table, missing: Sequence[str], free: Sequence[str]) -> dict[str, str]:
+    """Return the columns of the missing ends of edges, by the usual headers."""
+    lower = {name.lower(): name for name in free}
+    usual = {role: [lower[pair[i]] for pair in ENDS if pair[i] in lower] for i, role in enumerate(ENDS[0])}
+    pairs = [pair for pair in ENDS if lower.keys() >= set(pair)] if len(missing) == 2 else []
+    if lacking := [role for role in missing if not usual[role]]:
+        raise headers.lacking(table, lacking)
+    if pairs and (len(pairs) == 1 or pairs[0] == ENDS[0]):
+        return {role: lower[name] for role, name in zip(missing, pairs[0], strict=True)}
+    if any(len(usual[role]) > 1 for role in missing):
+        say = " ".join(f"--column {role}={usual[role][0]}" for role in missing)
+        raise TableError(f"{table.path}: several columns may hold the ends of edges; say which, for example {say}")
+    return {role: usual[role][0] for role in missing}
+
+
+def _like(free: Collection[str], *roles: str) -> list[str]:
+    """Return the columns whose headers are usual for one of the roles; only one if it is a role's own name."""
+    words = [word for role in roles for word in _USUAL[role]]
+    return [words[0]] if words[0] in free else [name for name in free if name.lower() in words]
+
+
+def _fits(table: Table, name: str) -> bool:
+    """Return whether a column may hold classes; fractions do not."""
+    try:
+        column = table.inferred([name], ()).column(0)
+    except BadRowsError:
+        return True  # reading the table as a whole says what is wrong
+    if not pa.types.is_floating(column.type):
+        return not pa.types.is_nested(column.type)
+    return bool(pc.all(pc.equal(pc.round(column), column)).as_py() is not False)

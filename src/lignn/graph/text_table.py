@@ -1,0 +1,183 @@
+"""Tables as text: comma-, semicolon- or tab-separated files, packed by gzip or not, and tables of SQLite files."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import sqlite3
+import zlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from functools import cached_property
+from io import TextIOWrapper
+from pathlib import Path
+from typing import IO
+
+import pyarrow as pa
+import pyarrow.csv
+
+from lignn.errors import TableError
+from lignn.graph import headers, names, sniff
+from lignn.graph.files import open_file
+from lignn.graph.table_file import TEXT, BadRowsError
+
+_BLOCK = 2**25
+"""Bytes parsed at a time. Large, since each block of edges builds an index of all node ids."""
+_DATES = (pa.csv.ISO8601, "%d.%m.%Y", "%Y/%m/%d")
+"""Forms of dates that are recognised; those that begin with a month are not, since a day may."""
+_MISSING = ["", *names.MISSING]
+
+
+class TextTable:
+    """A file of UTF-8 text with a header; quotes, CRLF, a byte-order mark and blank lines may occur."""
+
+    unit = "line"
+    typed = False
+    path: Path | str
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @contextmanager
+    def _open(self) -> Iterator[IO[bytes]]:
+        """Open the text, unpacked."""
+        path = Path(self.path)
+        with open_file(path) as file:
+            if path.suffix.lower() != ".gz":
+                yield file
+                return
+            try:
+                with gzip.open(file) as unpacked:
+                    yield unpacked  # type: ignore[misc]
+            except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+                raise TableError(f"{path}: is not a whole gzip file ({error}); pack it again") from error
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """Names of the columns, without surrounding spaces; a column without a name gets its number."""
+        return headers.named(self._header[0])
+
+    @cached_property
+    def dialect(self) -> sniff.Dialect:
+        """What separates cells and digits."""
+        with self._open() as file:
+            return sniff.dialect(file.read(sniff.SAMPLE).decode("utf-8-sig", "replace"))
+
+    @cached_property
+    def _header(self) -> tuple[list[str], int]:
+        """The names in the header, and the position in the file where the header ends."""
+        with self._open() as file:
+            first = file.readline(4096)
+            if 3 * first.count(0) >= len(first) > 0:
+                raise TableError(f"{self.path}, line 1: looks like UTF-16 text; save the file as UTF-8")
+            delimiter = self.dialect.delimiter
+            file.seek(0)
+            lines = (line.decode("utf-8-sig") for line in iter(file.readline, b""))
+            reader = csv.reader(lines, delimiter=delimiter)
+            try:
+                header = next((row for row in reader if row), None)
+            except UnicodeDecodeError as error:
+                raise TableError(
+                    f"{self.path}, line {reader.line_num + 1}: is not UTF-8 text; save the file as UTF-8"
+                ) from error
+            except csv.Error as error:
+                wrong = f"a name has over {csv.field_size_limit()} characters; shorten it, or close an open quote"
+                if "new-line" in str(error):
+                    wrong = "lines end in CR alone; save the file with LF or CRLF line ends"
+                raise TableError(f"{self.path}, line {reader.line_num}: {wrong}") from error
+            if header is None:
+                raise TableError(f"{self.path}: is empty; the first line must name the columns")
+            return header, file.tell()
+
+    @contextmanager
+    def _rows_below_the_header(self) -> Iterator[tuple[IO[bytes] | None, pa.csv.ReadOptions, pa.csv.ParseOptions]]:
+        """Open the rows for PyArrow, None if there are none; its errors mean that a row is wrong."""
+        start = self._header[1]
+        parse = pa.csv.ParseOptions(delimiter=self.dialect.delimiter, newlines_in_values=True)
+        with self._open() as file:
+            file.seek(start)
+            there = bool(file.read(1))
+            file.seek(start)
+            try:
+                yield file if there else None, pa.csv.ReadOptions(column_names=self.columns, block_size=_BLOCK), parse
+            except pa.ArrowException as error:
+                raise BadRowsError(str(error)) from error
+
+    def blocks(self, types: Mapping[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in blocks; texts such as NA or null are not treated as missing values."""
+        convert = pa.csv.ConvertOptions(
+            column_types=types,
+            include_columns=list(types),
+            null_values=[],
+            strings_can_be_null=False,
+            decimal_point=self.dialect.decimal,
+        )
+        with self._rows_below_the_header() as (file, read, parse):
+            if file is not None:
+                yield from pa.csv.open_csv(file, read, parse, convert)
+
+    def inferred(self, names: Sequence[str], texts: Collection[str]) -> pa.Table:
+        """Return the columns in the types that PyArrow infers from all their cells."""
+        convert = pa.csv.ConvertOptions(
+            column_types=dict.fromkeys(texts, TEXT),
+            include_columns=list(names),
+            null_values=_MISSING,
+            strings_can_be_null=False,
+            decimal_point=self.dialect.decimal,
+            timestamp_parsers=list(_DATES),
+        )
+        with self._rows_below_the_header() as (file, read, parse):
+            if file is not None and names:
+                return pa.csv.read_csv(file, read, parse, convert)
+        return pa.table({name: pa.array([], TEXT if name in texts else pa.null()) for name in names})
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the cells, read by Python's own reader, which counts lines; invalid UTF-8 becomes lone surrogates."""
+        limit = csv.field_size_limit(2**31 - 1)
+        try:
+            with self._open() as file:
+                lines = TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
+                reader = csv.reader(lines, delimiter=self.dialect.delimiter)
+                header, last = True, 0
+                for cells in reader:
+                    if cells and not header:
+                        yield last + 1, self.dialect.with_points(cells)
+                    header, last = header and not cells, reader.line_num
+        finally:
+            csv.field_size_limit(limit)
+
+
+class SqliteTable(TextTable):
+    """A table or view of an SQLite file. Its cells have no fixed types, so they are read as text; NULL is empty."""
+
+    unit = "row"
+    dialect = sniff.Dialect()
+
+    def __init__(self, path: Path, table: str) -> None:
+        self.path = f"{path}, table {table}"
+        self._file, self._table = path, table
+
+    @contextmanager
+    def _open(self) -> Iterator[IO[bytes]]:
+        yield io.BytesIO(self._text)
+
+    @cached_property
+    def _text(self) -> bytes:
+        """The table as comma-separated text."""
+        text = io.StringIO(newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        try:
+            with closing(sqlite3.connect(f"{self._file.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+                connection.execute("PRAGMA trusted_schema = OFF")
+                cursor = connection.execute(f'SELECT * FROM "{self._table}"')
+                writer.writerow([name for name, *_ in cursor.description])
+                writer.writerows(cursor)
+        except sqlite3.Error as error:
+            hint = "a graph needs the tables nodes and edges" if "no such table" in str(error) else "write it again"
+            raise TableError(f"{self._file}: cannot be read as an SQLite file ({error}); {hint}") from error
+        return text.getvalue().encode(errors="surrogateescape")
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the cells, with rows counted from 1."""
+        yield from ((number, cells) for number, (_, cells) in enumerate(super().rows(), 1))
