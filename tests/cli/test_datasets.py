@@ -36,7 +36,7 @@ def test_listing_says_what_is_where(root: Path) -> None:
     assert records["tolokers"]["file"] == str(root / "tolokers.npz")
     assert [name for name, record in records.items() if record["file"]] == ["tolokers"]
     embedded = [name for name, record in records.items() if record["embedded"]]
-    assert embedded == ["weekday", "chains-<length>", "digits", "karate"]
+    assert embedded == ["weekday", "chains-<length>", "typed", "digits", "karate"]
 
 
 def test_listing_as_a_table(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
