@@ -36,7 +36,7 @@ from hypothesis import strategies as st
 
 import lignn
 from lignn import Graph, NodeClassifier, Split
-from lignn.classifier import saving
+from lignn.classifier import config_file, saving
 from lignn.cli import config
 from lignn.errors import InputError
 from lignn.graph import archive, label_table, table_writer
@@ -158,7 +158,7 @@ def repair_model(folder: Path) -> None:
         for name in told["files"]:
             told["files"][name] = hashlib.sha256((file.parent / name).read_bytes()).hexdigest()
         told.pop("checksum", None)
-        told["checksum"] = saving._own_checksum(told)
+        told["checksum"] = config_file.own_checksum(told)
         file.write_text(json.dumps(told))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError, OSError):
         return  # no config any more: it is read as it is

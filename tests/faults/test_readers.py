@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lignn.classifier import saving
+from lignn.classifier import config_file
 from lignn.errors import InputError
 from lignn.graph import validate
 from tests.faults import readers
@@ -78,6 +78,8 @@ def test_configs_that_are_none(text, model, tmp_path):
         {"solution": {"status": "fine"}},
         {"calibration": {"a": 1}},
         {"graph": 5},
+        {"inputs": {"num_features": "many", "feature_names": None}},
+        {"features": {"columns": [], "groups": [{"treatment": "standard", "inputs": [], "width": 1}], "sparse": False}},
     ],
     ids=str,
 )
@@ -86,7 +88,7 @@ def test_forged_configs(change, model, tmp_path):
     told = json.loads(readers.model_file(model, "config.json").read_text())
     told.pop("checksum")
     told |= change
-    assert refused(model, tmp_path, json.dumps(told | {"checksum": saving._own_checksum(told)}))
+    assert refused(model, tmp_path, json.dumps(told | {"checksum": config_file.own_checksum(told)}))
 
 
 def test_a_graph_that_is_too_large_is_named_with_its_file(tmp_path, monkeypatch):

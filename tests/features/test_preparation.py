@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfTransformer
-from sklearn.preprocessing import QuantileTransformer, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, QuantileTransformer, StandardScaler
 
 from lignn.errors import DataWarning, InputError
 from lignn.features import Preparation, append, as_table
@@ -256,3 +256,20 @@ def test_appended_rows_keep_the_type_that_can_hold_them():
     wider = append(old, pa.table({"i": [2.5], "d": [dt.datetime(2020, 1, 1, 6)]}))
     assert wider["i"].to_pylist() == [1.0, 2.0, 2.5]
     assert wider["d"].to_pylist()[2] == dt.datetime(2020, 1, 1, 6)
+
+
+@pytest.mark.parametrize("num_values", [6, 60, 130])
+def test_categories_are_those_of_scikit_learn(num_values):
+    """Though the encoder is made again from the frequent values alone; there are at most 100 columns."""
+    rng = np.random.default_rng(num_values)
+    texts = [None if v == 1 else f"v{v}" for v in np.minimum(rng.geometric(3 / num_values, 3000), num_values)]
+    new = [None, "v2", "never seen", f"v{num_values}"]
+    oracle = OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=5, max_categories=100)
+    oracle.fit(np.array(texts, dtype=object)[:, None])
+    table = pa.table({"a": texts, "b": [f"w{i % 4}" for i in range(3000)]})
+    preparation = Preparation.fit(table)
+    for values in (texts, new):
+        rows = pa.table({"a": values, "b": ["w0"] * len(values)})
+        expected = oracle.transform(np.array(values, dtype=object)[:, None]).toarray()
+        assert np.array_equal(dense(preparation.transform(rows))[:, :-4], expected)
+    assert len(preparation.feature_names) == min(len(set(texts)), 100) + 4

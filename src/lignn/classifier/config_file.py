@@ -50,7 +50,7 @@ def _check_config(path: Path, config: dict[str, Any]) -> None:
         names = config.get(part)
         if not isinstance(names, list if part == "objects" else dict) or not all(name in known for name in names):
             raise InputError(f"{path}: its {part!r} are not those of a model; copy the model again, or fit anew")
-    if missing := set(FILES).difference(config["files"], () if config["graph"] else (GRAPH,)):
+    if missing := set(FILES).difference(config["files"], () if config.get("graph") else (GRAPH,)):
         raise InputError(f"{path}: does not name {min(missing)}; copy the model again, or fit anew")
 
 
