@@ -70,7 +70,7 @@ def write(folder: str | PathLike[str], model: Model, settings: str | None = None
         settings: content of the file `settings.toml`.
         graph: write the graph and what is known of its nodes too; the model must have one.
     """
-    weight = {OF_LOSS: imbalance.by_name(model.classes, model.settings.parameters[OF_LOSS])}
+    weight = {OF_LOSS: imbalance.by_name(model.classes, model.settings.parameters.get(OF_LOSS))}
     plain, objects = _plain_parameters({**model.settings.parameters, **weight})
     record, arrays = columns.state(model.preparation, graph)
     own = model if isinstance(model, Fitted) and graph else None

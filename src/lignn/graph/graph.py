@@ -124,10 +124,15 @@ class Graph:
                 raise GraphError(f"splits: split {number} is over {split.num_nodes} nodes, the graph has {n}")
 
     def replace(self, **changes: Any) -> Graph:
-        """Return this graph with some parts changed and validated; new features of the same width keep their names."""
+        """Return this graph with some parts changed and validated.
+
+        New features of the same width keep their names. New features take the place of a table that is not given too.
+        """
         parts = {field.name: getattr(self, field.name) for field in fields(self)} | changes
         if "feature_names" not in changes and getattr(parts["x"], "shape", ())[1:] != (self.num_features,):
             parts["feature_names"] = None
+        if changes.get("x") is not None and "table" not in changes:
+            parts["table"] = None
         return Graph(**parts)
 
     def structure(self) -> Graph:
