@@ -18,6 +18,7 @@ from lignn.bench import (
     limits,
     memory,
     pictures,
+    reading,
     report,
     scale,
 )
@@ -194,6 +195,18 @@ def test_records_survive_both_kinds_of_file(tmp_path):
         report.write(RECORDS, tmp_path / name)
     assert json.loads((tmp_path / "records.json").read_text()) == RECORDS
     assert report.read(tmp_path) == {"epoch": RECORDS}
+
+
+def test_reading_is_measured_in_seconds_and_memory():
+    records = list(reading.run(quick=True))
+    shown = [record for record in records if "case" in record]
+    assert {record["case"] for record in shown} == {"2,000 nodes, 20,000 edges", "20 nodes, 500 columns"}
+    assert all(record["median"] > 0 for record in shown)
+    assert shown[0]["side"] == "lignn"
+    assert [record["goal"] for record in records if "goal" in record] == [
+        "processor seconds",
+        "peak of the process in MiB",
+    ]
 
 
 def test_quick_records_are_not_reported(tmp_path):

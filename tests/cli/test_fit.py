@@ -259,3 +259,15 @@ def test_types_of_edges_and_their_directions(tmp_path: Path, monkeypatch: pytest
     assert wrong.code == 2
     assert "'shift' is no type of the edges of typed; did you mean 'shift-" in wrong.err
     assert not (tmp_path / "no").exists()
+
+
+def test_edges_that_are_followed_one_way_are_told(place: Path) -> None:
+    """All labels are at the end of a chain, so that they reach no other node."""
+    nodes = "id,label,x\n" + "".join(f"{i},{'rb'[i % 2] if i > 9 else ''},{i % 2}\n" for i in range(20))
+    edges = "source,target\n" + "".join(f"{i},{i + 1}\n" for i in range(19))
+    write_tables(place / "chain", nodes, edges)
+    words = "10 of 20 nodes are reached by no known label, since edges are followed one way; with --undirected, all"
+    assert words in run("fit", "chain", "-o", "new", *TINY)
+    record = json.loads(run("fit", "chain", "-o", "new", *TINY, "--json"))
+    assert record["one_way"] == {"without": 10, "without_if_undirected": 0, "nodes": 20}
+    assert "one way" not in run("fit", "chain", "-o", "new", *TINY, "--undirected")

@@ -1,11 +1,13 @@
 import io
 import re
 import sys
+from pathlib import Path
 
 import pytest
 import typer
 
 from lignn.cli import _show_warning, progress
+from lignn.graph.files import open_file, watcher
 from lignn.training import History
 
 
@@ -134,3 +136,23 @@ def test_a_warning_does_not_run_into_the_live_line(monkeypatch: pytest.MonkeyPat
         _show_warning("mind the gap")
     line = next(line for line in screen.getvalue().splitlines() if "mind the gap" in line)
     assert re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", line).split("\r")[-1] == "warning: mind the gap"
+
+
+def test_reading_is_shown_on_a_terminal_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "nodes.csv"
+    file.write_bytes(b"x" * 3000)
+    with progress.of_reading([file], quiet=False), open_file(file) as content:
+        assert len(content.read()) == 3000
+    assert capsys.readouterr() == ("", "")
+    assert watcher.get() is None
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("TERM", "xterm")
+    with progress.of_reading([file], quiet=False), open_file(file) as content:
+        assert len(content.read()) == 3000
+    assert watcher.get() is None
+    assert "reading" in screen.getvalue()
+    assert "3.0/3.0 kB" in screen.getvalue()

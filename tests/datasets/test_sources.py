@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,19 @@ def test_missing_labels_are_part_of_the_name() -> None:
         InputError, match="--missing: is for tables; the unknown labels of the dataset karate are known"
     ):
         Source("karate", missing=()).read()
+
+
+def test_roles_and_two_files() -> None:
+    Path("who.csv").write_text("key,kind,x\na,red,1\nb,blue,2\n")
+    Path("links.csv").write_text("source,target\na,b\n")
+    source = Source("who.csv", edges="links.csv", columns=(("label", "kind"),), ignore=("x",))
+    assert source.is_path
+    graph = source.read()
+    assert graph.class_names == ("blue", "red")
+    assert graph.reading is not None
+    assert graph.reading.columns == {"id": "key", "label": "kind", "source": "source", "target": "target"}
+    Path("links.csv").write_text("source,target\nb,a\n")
+    os.utime("links.csv", (1, 1))
+    assert source.read().edge_index.tolist() == [[1], [0]]
+    with pytest.raises(InputError, match="--ignore: is for tables"):
+        Source("karate", ignore=("x",)).read()

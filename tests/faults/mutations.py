@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 from collections.abc import Callable
@@ -127,6 +128,11 @@ def of_csv(data: DataObject, content: bytes) -> bytes:
     out = io.StringIO(newline="")
     csv.writer(out, quoting=quoting, lineterminator=end).writerows(rows)
     return out.getvalue().encode(errors="surrogatepass")
+
+
+def of_gzip(data: DataObject, content: bytes) -> bytes:
+    """Change a packed table of texts."""
+    return gzip.compress(of_csv(data, gzip.decompress(content)))
 
 
 def of_json_value(data: DataObject, value: Any) -> Any:

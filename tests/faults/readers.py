@@ -43,6 +43,7 @@ from lignn.graph import archive, label_table, table_writer
 from lignn.studies import records
 from tests.faults import mutations
 from tests.faults.mutations import Mutation
+from tests.graph import messy
 
 CORPUS = Path(__file__).parent / "corpus"
 SECONDS, MEMORY = 5, 2**30
@@ -126,6 +127,25 @@ def write_parquet(folder: Path) -> None:
         file = folder / f"{name}.csv"
         pq.write_table(pa.csv.read_csv(file), folder / f"{name}.parquet")
         file.unlink()
+
+
+def write_messy(folder: Path, name: str) -> None:
+    """Write tables as people have them."""
+    messy.CASES[name].write(folder / "mine")
+
+
+def read_messy(folder: Path) -> str:
+    """Read messy tables: a folder, or a single file in it."""
+    files = sorted((folder / "mine").iterdir())
+    return archive.fingerprint(Graph.read(files[0] if len(files) == 1 else folder / "mine"))
+
+
+def typed() -> Graph:
+    """A graph with columns of all kinds, types of edges, times and groups."""
+    table = pa.table({"age": [1, None] * 4, "city": ["Bonn", None] * 4, "day": pa.array(range(8), pa.date32())})
+    return graph("none").replace(
+        table=table, edge_type=[0, 1] * 4, edge_types=["pays", "owns"], time=np.arange(8.0), group=np.arange(8) // 2
+    )
 
 
 def classifier() -> NodeClassifier:
@@ -225,6 +245,11 @@ KINDS: dict[str, Mutation] = {
     ".checkpoint": mutations.of_safetensors,
     ".toml": mutations.of_text,
     ".jsonl": mutations.of_text,
+    ".ndjson": mutations.of_text,
+    ".tsv": mutations.of_text,
+    ".gz": mutations.of_gzip,
+    ".db": mutations.of_bytes,
+    ".arrow": mutations.of_bytes,
 }
 """The mutation of what the bytes mean, by the ending of a file."""
 
@@ -235,6 +260,14 @@ READERS = {
     "multilabel": Reader(lambda f: table_writer.write(graph(several=True), f), read_graph, TABLES),
     "tables-by-hand": Reader(write_by_hand, read_graph, TABLES),
     "parquet": Reader(write_parquet, read_graph, ("nodes.parquet", "edges.parquet")),
+    "typed": Reader(lambda f: typed().write(f), read_graph, (*TABLES, "features.arrow")),
+    "messy": Reader(lambda f: write_messy(f, "customers"), read_messy, TABLES[:2]),
+    "decimal-commas": Reader(lambda f: write_messy(f, "decimal commas"), read_messy, TABLES[:2]),
+    "tabs": Reader(lambda f: write_messy(f, "tabs"), read_messy, ("nodes.tsv", "edges.tsv")),
+    "gzip": Reader(lambda f: write_messy(f, "gzip"), read_messy, ("nodes.csv.gz", "edges.csv.gz")),
+    "json-lines": Reader(lambda f: write_messy(f, "JSON lines"), read_messy, ("nodes.jsonl", "edges.ndjson")),
+    "messy-parquet": Reader(lambda f: write_messy(f, "Parquet"), read_messy, ("nodes.parquet", "edges.parquet")),
+    "sqlite": Reader(lambda f: write_messy(f, "SQLite"), read_messy, ("shop.db",)),
     "npz": Reader(lambda f: graph().write(f / "graph.npz"), read_npz, ("graph.npz",)),
     "sparse-npz": Reader(lambda f: graph("sparse", True).write(f / "graph.npz"), read_npz, ("graph.npz",)),
     "features-npy": Reader(lambda f: write_features(f, "features.npy"), read_graph, ("features.npy",)),

@@ -96,3 +96,22 @@ def test_published_statistics_of_graphs_with_repeats(data_root, name, undirected
 def test_isolated_nodes_of_citeseer(data_root):
     graph = Graph.read(data_root / "citeseer.npz")
     assert measures.degrees(graph).isolated == 48
+
+
+def test_what_following_the_edges_one_way_costs():
+    """Edges 0 → 1 → 2, 3 → 2, and 4 alone: from 2 no node is reached, from both ways all but 4."""
+    graph = Graph([[0, 1, 3], [1, 2, 2]], num_nodes=5)
+    known = torch.tensor([False, False, True, False, False])
+    assert measures.reached(graph, known).tolist() == known.tolist()
+    assert measures.one_way(graph, known) == measures.OneWay(without=4, without_if_undirected=1, nodes=5)
+    assert measures.one_way(graph, known).matters
+    assert measures.reached(graph, torch.eye(5)[0] > 0).tolist() == [True, True, True, False, False]
+    both = measures.one_way(graph.to_undirected(), known)
+    assert (both.without, both.without_if_undirected, both.matters) == (1, 1, False)
+
+
+def test_edges_without_weight_carry_no_label():
+    graph = Graph([[0, 1], [1, 2]], edge_weight=[1.0, 0.0], num_nodes=3)
+    known = torch.tensor([True, False, False])
+    assert measures.reached(graph, known).tolist() == [True, True, False]
+    assert measures.one_way(graph, known) == measures.OneWay(1, 1, 3)

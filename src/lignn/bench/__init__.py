@@ -22,6 +22,7 @@ SUITES = {
     "memory": "tensor memory of an epoch of LI-GCN",
     "latency": "one new label",
     "attention": "one layer of graph attention, forward and backward",
+    "reading": "tables of a large graph, from files to tensors",
     "limits": "achieved memory bandwidth, and where an epoch's time goes",
 }
 """What each suite measures, by its name."""

@@ -134,7 +134,9 @@ class JsonLinesTable(ArrowTable):
     def _whole(self) -> pa.Table:
         with open_file(Path(self.path)) as file:
             try:
-                return pa.json.read_json(file, pa.json.ReadOptions(block_size=_JSON_BLOCK))
+                table = pa.json.read_json(file, pa.json.ReadOptions(block_size=_JSON_BLOCK))
+                table.schema.names  # noqa: B018  raises if a name is not UTF-8
+                return table
             except (pa.ArrowException, UnicodeDecodeError) as error:
                 reason = " ".join(str(error).split())
                 raise TableError(f"{self.path}: is not a file of one JSON object per line ({reason})") from error

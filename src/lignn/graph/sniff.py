@@ -30,7 +30,8 @@ class Dialect:
 def dialect(sample: str) -> Dialect:
     """Return the dialect in which most rows have as many cells as the header; in doubt, commas and points."""
     lines = sample.splitlines(keepends=True)
-    lines = lines[:-1] or lines  # the last one may be cut off
+    if len(lines) > 1 and not lines[-1].endswith(("\n", "\r")):
+        del lines[-1]  # it may be cut off
     rows = {sign: _rows(lines, sign) for sign in _DELIMITERS}
     delimiter = max(_DELIMITERS, key=lambda sign: _fit(rows[sign]))
     cells = [cell for row in rows[delimiter][1:] for cell in row]
