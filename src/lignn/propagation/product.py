@@ -69,11 +69,11 @@ class Product:
         block = BLOCK_BYTES // dense.element_size()
         prefetches = dense.nbytes > PREFETCH_ABOVE and width >= PREFETCH_FROM
         addresses = [0 if array is None else array.data_ptr() for array in (indptr, indices, values, order)]
-        ahead = PREFETCH_AHEAD if prefetches else self.entries
+        ahead = PREFETCH_AHEAD if prefetches else 0
         passes = []
         for column in range(0, width, block):
-            function = kernel(min(block, width - column), indices.dtype, values.dtype)
-            passes.append((function, (*addresses, self.rows, self.entries, width, column, ahead)))
+            function = kernel(min(block, width - column), indices.dtype, values.dtype, ahead)
+            passes.append((function, (*addresses, self.rows, self.entries, width, column)))
         multiplications = self.entries * max(width, NARROW)
         result = self.rows * width * dense.element_size()
         small = multiplications <= threads.PARALLEL_ABOVE and result <= threads.HUGE_PAGES_ABOVE

@@ -23,7 +23,7 @@ from lignn.propagation.threads import ThreadFunction
 FIELDS = (
     "shares_taken",  # counter from which the threads take shares of the rows
     "indptr", "indices", "values", "order",  # addresses; the rows of the matrix are stored in this order, 0: their own
-    "rows", "entries", "stride", "column", "ahead",  # counts; column: the first one; ahead: entries to prefetch ahead
+    "rows", "entries", "stride", "column",  # counts; column: the first one
     "shares", "dense", "out",
 )  # fmt: skip
 """What a task is: 64-bit integers that all threads of one product read."""
@@ -33,9 +33,10 @@ pack_task = struct.Struct(f"{len(FIELDS)}q").pack
 
 _TASK = np.dtype([(name, np.int64) for name in FIELDS])
 
-_NUMPY: dict[torch.dtype, Any] = {
+NUMPY: dict[torch.dtype, Any] = {
     torch.int32: np.int32, torch.int64: np.int64, torch.float32: np.float32, torch.float64: np.float64,
 }  # fmt: skip
+"""NumPy's names of the types of indices and of entries."""
 
 
 def cached_on_disk(compiler: Callable[..., Any], *args: Any, **options: Any) -> Callable[[Callable[..., None]], Any]:
@@ -64,7 +65,7 @@ def row_at(indptr, rows, entry):  # type: ignore[no-untyped-def]
 
 
 @cache
-def _kernel(width: int, index: Any, kind: Any) -> Any:
+def _kernel(width: int, index: Any, kind: Any, ahead: int) -> Any:
     """Compile the C function that computes `width` neighbouring columns of a product, one share after the other."""
 
     def kernel(pointer):  # type: ignore[no-untyped-def]
@@ -76,7 +77,7 @@ def _kernel(width: int, index: Any, kind: Any) -> Any:
         order = carray(as_pointer(task.order), (task.rows,), index)
         dense = carray(as_pointer(task.dense), (1,), kind)
         out = carray(as_pointer(task.out), (1,), kind)
-        stride, column, ahead = np.uint64(task.stride), np.uint64(task.column), np.uint64(task.ahead)
+        stride, column = np.uint64(task.stride), np.uint64(task.column)
         one, shares, ordered = np.uint64(1), np.uint64(task.shares), task.order != 0
         share = np.uint64(count_up(pointer))
         while share < shares:
@@ -90,10 +91,11 @@ def _kernel(width: int, index: Any, kind: Any) -> Any:
                 entry = np.uint64(indptr[row])
                 stop = np.uint64(indptr[row + one])
                 while entry + one < stop:
-                    later = entry + ahead
-                    if later + one < count:
-                        prefetch(even, dense, np.uint64(indices[later]) * stride + column)
-                        prefetch(even, dense, np.uint64(indices[later + one]) * stride + column)
+                    if ahead > 0:  # known to the compiler
+                        later = entry + np.uint64(ahead)
+                        if later + one < count:
+                            prefetch(even, dense, np.uint64(indices[later]) * stride + column)
+                            prefetch(even, dense, np.uint64(indices[later + one]) * stride + column)
                     even = add_scaled(even, values[entry], dense, np.uint64(indices[entry]) * stride + column)
                     entry += one
                     odd = add_scaled(odd, values[entry], dense, np.uint64(indices[entry]) * stride + column)
@@ -108,6 +110,13 @@ def _kernel(width: int, index: Any, kind: Any) -> Any:
 
 
 @cache
-def kernel(width: int, index: torch.dtype, kind: torch.dtype) -> Any:
-    """Return the C function that computes `width` neighbouring columns, for these types of indices and values."""
-    return ThreadFunction(_kernel(width, _NUMPY[index], _NUMPY[kind]).address)
+def kernel(width: int, index: torch.dtype, kind: torch.dtype, ahead: int) -> Any:
+    """Return the C function that computes some neighbouring columns of a product.
+
+    Args:
+        width: number of columns.
+        index: type of the row pointers and indices.
+        kind: type of the entries and of the dense matrices.
+        ahead: how many entries ahead to prefetch rows of the dense matrix; 0 for not at all.
+    """
+    return ThreadFunction(_kernel(width, NUMPY[index], NUMPY[kind], ahead).address)
