@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -52,10 +53,10 @@ class Product:
         rows, width = dense.shape
         dense = dense.contiguous()
         out = torch.empty_like(dense) if rows == self.rows else dense.new_empty((self.rows, width))
+        if self._until_ordered:
+            self._count(1)
         passes, multiplications = self._passes.get(width) or self._choose(width, dense)
         address = dense.data_ptr()
-        if self._until_ordered:
-            self._count()
         if multiplications:
             self._in_threads(passes, multiplications, address, out)
         else:
@@ -77,21 +78,42 @@ class Product:
         multiplications = self.entries * max(width, NARROW)
         result = self.rows * width * dense.element_size()
         small = multiplications <= threads.PARALLEL_ABOVE and result <= threads.HUGE_PAGES_ABOVE
-        self._passes[width] = passes, 0 if small else multiplications
-        return self._passes[width]
+        chosen = self._passes[width] = passes, 0 if small else multiplications
+        return chosen
+
+    def prepared(self, dense: Tensor, out: Tensor, count: int, expected: int) -> list[tuple[Any, np.ndarray]]:
+        """Return the C function and the task of each pass of a product, for compiled loops that repeat it.
+
+        The first number of a task counts the shares that were taken. Set it to zero before every repetition. The tasks
+        hold addresses: keep the matrix and both tensors while they are in use.
+
+        Args:
+            dense: contiguous factor; rows after those that the matrix needs are ignored.
+            out: contiguous result of the same width.
+            count: number of threads that will call the function with the address of the task.
+            expected: how many repetitions are expected, to decide whether the rows are worth ordering.
+        """
+        if self._until_ordered:
+            self._count(expected)
+        passes, _ = self._passes.get(dense.shape[1]) or self._choose(dense.shape[1], dense)
+        ends = _shares(count), dense.data_ptr(), out.data_ptr()
+        return [(function, np.array([0, *fixed, *ends], np.int64)) for function, fixed in passes]
 
     def _in_threads(self, passes: list[Pass], multiplications: int, address: int, out: Tensor) -> None:
         threads.use_huge_pages(out)
         count = threads.threads_for(multiplications)
-        shares = count * SHARES_PER_THREAD if count > 1 else 1
         for function, fixed in passes:
-            task = ctypes.create_string_buffer(pack_task(0, *fixed, shares, address, out.data_ptr()))
+            task = ctypes.create_string_buffer(pack_task(0, *fixed, _shares(count), address, out.data_ptr()))
             threads.run_in_threads(function, ctypes.addressof(task), count)
 
-    def _count(self) -> None:
+    def _count(self, products: int) -> None:
         """Count the products, and order the rows when that will be repaid."""
-        self._until_ordered -= 1
-        if self._until_ordered <= 0:
-            self._until_ordered = 0
+        self._until_ordered = max(self._until_ordered - products, 0)
+        if self._until_ordered == 0:
             self.arrays = locality.ordered(*self.arrays[:3])
             self._passes = {}  # a product in another thread keeps the tasks that it has, and they stay valid
+
+
+def _shares(count: int) -> int:
+    """Return in how many shares so many threads divide the rows."""
+    return count * SHARES_PER_THREAD if count > 1 else 1

@@ -1,6 +1,6 @@
 """One step of a lazy walk on the CPU: the kernel.
 
-It is the kernel of products without the entries of the matrix. All of them are one, so a step reads half as much memory.
+It is the kernel of products without the entries of the matrix. All of them are one, so a step reads half as much.
 
 This module imports Numba, so the package imports it at the first step.
 """
