@@ -3,14 +3,16 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
 
-from lignn.propagation import SparseMatrix, product_kernels
-from lignn.propagation.product_kernels import PARALLEL_ABOVE, ThreadFunction, run_in_threads, run_over_rows
+from lignn.propagation import SparseMatrix, product
+from lignn.propagation import threads as pool
+from lignn.propagation.threads import PARALLEL_ABOVE, ThreadFunction, run_in_threads, run_over_rows
 
 THREADING_LAYERS = ["workqueue", "omp", "tbb"]
 
@@ -53,17 +55,18 @@ def test_a_pool_of_threads_where_openmp_is_not_gnu_changes_no_bit(large, threads
     threads(3)
     matrix, dense = large
     expected = matrix @ dense
-    monkeypatch.setattr(product_kernels, "_gomp_parallel", lambda: None)
+    monkeypatch.setattr(pool, "_gomp_parallel", lambda: None)
     assert torch.equal(matrix @ dense, expected)
 
 
-@pytest.mark.parametrize("setting", ["PREFETCH_ABOVE", "HUGE_PAGES_ABOVE"])
-def test_prefetching_and_huge_pages_change_no_bit(setting, large, monkeypatch):
+@pytest.mark.parametrize(("module", "setting"), [(product, "PREFETCH_ABOVE"), (pool, "HUGE_PAGES_ABOVE")])
+def test_prefetching_and_huge_pages_change_no_bit(module, setting, large, monkeypatch):
     matrix, dense = large
-    monkeypatch.setattr(product_kernels, setting, 1 << 60)
-    plain = matrix @ dense
-    monkeypatch.setattr(product_kernels, setting, 0)
-    assert torch.equal(matrix @ dense, plain)
+    results = []
+    for value in (1 << 60, 0):
+        monkeypatch.setattr(module, setting, value)
+        results.append(replace(matrix) @ dense)  # a new matrix, whose product has not been chosen yet
+    assert torch.equal(*results)
 
 
 def test_no_thread_of_numba_is_started():
@@ -168,7 +171,7 @@ def test_an_error_in_another_thread_is_raised_here(threads):
 def test_every_thread_is_called_with_the_task(openmp, threads, monkeypatch):
     threads(3)
     if not openmp:
-        monkeypatch.setattr(product_kernels, "_gomp_parallel", lambda: None)
+        monkeypatch.setattr(pool, "_gomp_parallel", lambda: None)
     calls = []
     run_in_threads(ThreadFunction(calls.append), 42, 3)
     assert calls == [42, 42, 42]

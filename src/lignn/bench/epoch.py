@@ -39,9 +39,9 @@ def _goals(source: str, ours: Record, theirs: Record) -> Iterator[Record]:
         yield at_least(f"{source}: times less memory than the textbook", less, MEMORY_TO_REACH[source])
 
 
-def prepare(name: str, source: str | int, inductive: bool = True) -> tuple[SideClass, Task]:
+def prepare(name: str, source: str | int, inductive: bool = True, communities: bool = False) -> tuple[SideClass, Task]:
     """Return the class of a side and its task, after an epoch on a small graph that loads and compiles all code."""
-    problem = load_task(source)
+    problem = load_task(source, communities=communities)
     small = power_law(1000, problem.graph.num_classes)
     SIDES[name](Task(small, small.splits[0]), inductive=inductive).epoch()
     return SIDES[name], problem

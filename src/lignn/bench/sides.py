@@ -48,12 +48,12 @@ class Task:
         return dense_inputs(self.graph)[:, self.graph.num_classes :].contiguous()
 
 
-def load_task(source: str | int, run: int = 0) -> Task:
-    """One of the paper's random splits of a dataset, or a power-law graph of so many edges."""
+def load_task(source: str | int, run: int = 0, communities: bool = False) -> Task:
+    """One of the paper's random splits of a dataset, or a power-law graph of so many edges, maybe with communities."""
     if isinstance(source, str):
         graph = datasets.load(source)
         return Task(graph, splits.per_class(graph, seed=splits.PAPER_SEED, runs=run + 1)[run])
-    graph = power_law(source)
+    graph = power_law(source, communities=communities)
     return Task(graph, graph.splits[0])
 
 

@@ -20,6 +20,7 @@ from lignn.methods.method import Carry, Epoch, Method
 from lignn.methods.problem import BoundMethod, Prediction, Problem, Score
 from lignn.methods.steps import as_probabilities
 from lignn.propagation import Adjacency
+from lignn.propagation.walk import propagate
 
 _NOT_CHOSEN = (-1, -1)
 
@@ -36,6 +37,19 @@ def correct(lazy: Adjacency, labels: KnownLabels, base: Tensor) -> Map:
 def smooth(lazy: Adjacency, labels: KnownLabels) -> Map:
     """Return a step of Smooth: `Ŷ ↦ A_λ clamp(Ŷ)`."""
     return lambda state: lazy @ labels.clamp(state)
+
+
+def corrected(lazy: Adjacency, labels: KnownLabels, base: Tensor, steps: int) -> Tensor:
+    """Return the result of so many steps of `correct`; the residuals are propagated, which needs no offset."""
+    nodes = labels.mask.nonzero().flatten()
+    known = nodes.to(base.device)
+    return base + propagate(lazy, torch.zeros_like(base), nodes, labels.onehot[known] - base[known], steps)[1]
+
+
+def smoothed(lazy: Adjacency, labels: KnownLabels, start: Tensor, steps: int) -> Tensor:
+    """Return the result of so many steps of `smooth`."""
+    nodes = labels.mask.nonzero().flatten()
+    return propagate(lazy, start, nodes, labels.onehot[nodes.to(start.device)], steps)[1]
 
 
 def iterate(step: Map, start: Tensor, steps: int) -> Iterator[Tensor]:
@@ -117,9 +131,13 @@ class CorrectAndSmooth(Method):
         if self.chosen is None:
             return replace(base, bound=bound)
         problem, (corrections, smoothings) = bound.problem, self.chosen
-        corrected = next(islice(self.corrections(problem, base.probabilities), corrections, None))
-        smoothed = next(islice(self.smoothings(problem, corrected), smoothings, None))
-        return replace(base, bound=bound, probabilities=as_probabilities(smoothed, problem.labels.multilabel))
+        labels, start = problem.labels, base.probabilities
+        if self.accumulating:
+            start = next(islice(self.corrections(problem, start), corrections, None))
+        else:
+            start = corrected(problem.lazy(self.lambda_c), labels, start, corrections)
+        scores = smoothed(problem.lazy(self.lambda_s), labels, start, smoothings)
+        return replace(base, bound=bound, probabilities=as_probabilities(scores, labels.multilabel))
 
     def corrections(self, problem: Problem, base: Tensor) -> Iterator[Tensor]:
         """Yield the states of Correct, beginning with the base prediction."""

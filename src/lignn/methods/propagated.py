@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
 
 from lignn.backbones import Backbone
-from lignn.equilibrium import Implicit, LastStep
+from lignn.equilibrium import Implicit, LastStep, Solution, Status, norms
+from lignn.equilibrium.norms import Change
 from lignn.equilibrium.solvers import Anderson, Solver
 from lignn.methods.label_inputted import LabelInputted
 from lignn.methods.masking import ShareOfTraining
-from lignn.methods.steps import PropagationStep
+from lignn.methods.problem import Prediction, Problem
+from lignn.methods.steps import BoundLabelInputted, PropagationStep
+from lignn.propagation.walk import propagate
 
 
 class LPA(LabelInputted):
@@ -35,6 +43,38 @@ class LPA(LabelInputted):
     ) -> None:
         solver = solver or Anderson(tol=1e-6, max_steps=1000)
         super().__init__(PropagationStep(lam, type_weights=type_weights), ShareOfTraining(), solver, LastStep())
+        self.lam, self.type_weights = lam, type_weights
+
+    def on(self, problem: Problem) -> BoundLPA:
+        """Bind the method to a problem."""
+        return BoundLPA(self, problem)
+
+
+@dataclass(frozen=True, eq=False)
+class BoundLPA(BoundLabelInputted):
+    """Bound label propagation; a fixed number of steps is taken without products by the entries of A_λ."""
+
+    method: LPA
+
+    def solve(self, start: Tensor | None = None, solver: Solver | None = None) -> Prediction:
+        """Solve with all known labels clamped."""
+        solver = solver or self.solver
+        if not (solver.follows_map and solver.tol == 0 and solver.growth is None and solver.max_steps):
+            return super().solve(start, solver)
+        labels = self.problem.labels
+        nodes = labels.mask.nonzero().flatten()
+        with torch.no_grad():
+            first = torch.zeros_like(labels.onehot) if start is None else start.detach()
+            rows = labels.onehot[nodes.to(first.device)]
+            last, value = propagate(
+                self.problem.lazy(self.method.lam, self.method.step.type_weights), first, nodes, rows, solver.max_steps
+            )
+            change = Change(value - last, value)
+            if not math.isfinite(change.length):
+                return super().solve(start, solver)  # finds the step at which the state became infinite
+            residual = float(norms.resolve(solver.norm)(change))
+            solution = Solution(value, Status.BUDGET, solver.max_steps, (residual,), 0.0, solver.tol)
+            return Prediction(self, self.method.step.probabilities(value, labels.multilabel), solution)
 
 
 class ResLPA(LabelInputted):

@@ -18,8 +18,9 @@ from numba import njit
 from torch import Tensor
 
 from lignn.propagation.intrinsics import add_scaled, dot, store, zeros
-from lignn.propagation.product_kernels import cached_on_disk, run_over_rows
+from lignn.propagation.product_kernels import cached_on_disk
 from lignn.propagation.sparse import numpy_dtype
+from lignn.propagation.threads import run_over_rows
 
 ZERO, ONE = np.uint64(0), np.uint64(1)  # with unsigned indices, Numba omits its check for negative ones
 

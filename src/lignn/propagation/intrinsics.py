@@ -86,16 +86,34 @@ def add(_typing: Any, left: Any, right: Any) -> Any:
 
 
 @intrinsic
+def scaled(_typing: Any, vector: Any, scale: Any) -> Any:
+    """Return `scale * vector`."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> ir.Value:
+        result, factor = arguments
+        for number, (_, part) in enumerate(vector.parts):
+            product = builder.fmul(_repeated(builder, factor, part), builder.extract_value(result, number))
+            result = builder.insert_value(result, product, number)
+        return result
+
+    return vector(vector, scale), generate
+
+
+def _repeated(builder: ir.IRBuilder, number: ir.Value, kind: ir.VectorType) -> ir.Value:
+    """Return a vector whose elements are all one number."""
+    undefined = ir.Constant(kind, ir.Undefined)
+    single = builder.insert_element(undefined, number, INT32(0))
+    return builder.shuffle_vector(single, undefined, ir.Constant(ir.VectorType(INT32, kind.count), None))
+
+
+@intrinsic
 def add_scaled(_typing: Any, vector: Any, scale: Any, array: Any, start: Any) -> Any:
     """Return `vector + scale * array[start : start + width]`, with fused operations if the processor has them."""
 
     def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> ir.Value:
         total, factor, data, first = arguments
         for number, loaded in _Elements(context, builder, array, data, first).load(vector):
-            undefined = ir.Constant(loaded.type, ir.Undefined)
-            single = builder.insert_element(undefined, factor, INT32(0))
-            all_first = ir.Constant(ir.VectorType(INT32, loaded.type.count), None)
-            product = builder.fmul(builder.shuffle_vector(single, undefined, all_first), loaded, flags=["contract"])
+            product = builder.fmul(_repeated(builder, factor, loaded.type), loaded, flags=["contract"])
             summed = builder.fadd(builder.extract_value(total, number), product, flags=["contract"])
             total = builder.insert_value(total, summed, number)
         return total

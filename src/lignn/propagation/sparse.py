@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module
@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor
+from torch.nn import Parameter
 
 from lignn.errors import InputError
 
@@ -21,14 +22,20 @@ _library = torch.library.Library("lignn", "DEF")
 _library.define("spmm(Tensor indptr, Tensor indices, Tensor values, Tensor dense, Tensor[] transposed) -> Tensor")
 _spmm = torch.ops.lignn.spmm.default
 
+_PLAIN = (Tensor, Parameter)
+"""Tensors that nobody has subclassed."""
+_is_compiling, _profiles = torch.compiler.is_compiling, torch._C._autograd._profiler_enabled
+_modes, _function_modes = torch._C._len_torch_dispatch_stack, torch._C._len_torch_function_stack
+_transforms, _traces = torch._C._functorch.maybe_current_level, torch._C._get_tracing_state
+
 
 @cache
 def _kernels() -> ModuleType:
-    return import_module("lignn.propagation.product_kernels")  # imports Numba, so not before the first product
+    return import_module("lignn.propagation.product")  # imports Numba, so not before the first product
 
 
 def _multiply_on_cpu(indptr: Tensor, indices: Tensor, values: Tensor, dense: Tensor, _: Sequence[Tensor]) -> Tensor:
-    return _kernels().multiply(indptr, indices, values, dense)
+    return _kernels().Product(indptr, indices, values, dense.shape[0])(dense)
 
 
 def _multiply_elsewhere(indptr: Tensor, indices: Tensor, values: Tensor, dense: Tensor, _: Sequence[Tensor]) -> Tensor:
@@ -71,6 +78,19 @@ class _Product(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         matrix, transposed = ctx.saved_tensors[:3], ctx.saved_tensors[3:]
         return None, None, None, _spmm(*transposed, grad, matrix), None, None, None
+
+
+class _ProductHere(torch.autograd.Function):
+    """The product S X on the CPU outside of the dispatcher, and its gradient Sᵀ G."""
+
+    @staticmethod
+    def forward(ctx: Any, dense: Tensor, matrix: SparseMatrix) -> Tensor:
+        ctx.matrix = matrix
+        return matrix @ dense
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        return ctx.matrix.T @ grad, None
 
 
 def _multiply_with_autograd(
@@ -215,7 +235,38 @@ class SparseMatrix:
         if dense.dtype != self.dtype:
             raise InputError(f"the matrix is {self.dtype} and the tensor {dense.dtype}: convert one with .to(dtype)")
         needs_gradient = dense.requires_grad and torch.is_grad_enabled()
-        return _spmm(*self._arrays, dense, self.T._arrays if needs_gradient else ())
+        if not self._runs_here(dense):
+            return _spmm(*self._arrays, dense, self.T._arrays if needs_gradient else ())
+        if needs_gradient:
+            return _ProductHere.apply(dense, self)
+        if _profiles():
+            with torch.profiler.record_function("lignn::spmm"):
+                return self._product(dense)
+        return self._product(dense)
+
+    def _runs_here(self, dense: Tensor) -> bool:
+        """Return whether a product is computed by the kernel and nobody watches operators.
+
+        PyTorch's dispatcher takes several times longer than a product of a small graph. It is needed for other devices,
+        and for everything that sees a product as an operator: compilation, tracing, functional transforms and modes.
+        """
+        return (
+            type(dense) in _PLAIN
+            and dense.is_cpu
+            and self.original is None
+            and not (_is_compiling() or _modes() or _function_modes())
+            and _transforms() is None
+            and _traces() is None
+        )
+
+    @cached_property
+    def _product(self) -> Callable[[Tensor], Tensor]:
+        """The product on the CPU, with everything that was chosen for it."""
+        return _kernels().Product(*self._arrays, self.shape[1])
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Addresses of memory cannot be copied or pickled. They are found again at the first product.
+        return {name: value for name, value in vars(self).items() if name != "_product"}
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """Return the matrix with another dtype, on another device, or both; the arguments are those of `Module.to`."""

@@ -1,0 +1,76 @@
+"""When the rows of a matrix are computed in another order, and in which."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+
+from lignn.bench.power_law import COMMUNITY, graph_with_communities, power_law_graph
+from lignn.propagation import Adjacency, locality
+
+
+@pytest.fixture(autouse=True)
+def near(monkeypatch):
+    monkeypatch.setattr(locality, "NEAR", 1000)
+
+
+def share_near(matrix, order):
+    place = np.argsort(order)
+    row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    return np.mean(np.abs(place[row] - place[matrix.indices]) < 1000)
+
+
+def grid(side):
+    path = sp.diags_array([np.ones(side - 1), np.ones(side - 1)], offsets=[-1, 1], shape=(side, side))
+    matrix = (sp.kron(path, sp.eye_array(side)) + sp.kron(sp.eye_array(side), path) + sp.eye_array(side**2)).tocsr()
+    mixed = np.random.default_rng(0).permutation(side**2)
+    return sp.csr_array(matrix[mixed][:, mixed])
+
+
+def test_only_large_square_matrices_are_ordered_and_only_if_used_often():
+    many = locality.MORE_ROWS_THAN + 1
+    assert locality.products_until_ordered(many, many) == locality.REPAID_AFTER
+    assert locality.products_until_ordered(many, many + 1) == 0
+    assert locality.products_until_ordered(many - 1, many - 1) == 0
+
+
+def test_nodes_of_a_community_are_computed_together():
+    matrix = Adjacency.normalized(graph_with_communities(20 * COMMUNITY, 400_000)).to_scipy()
+    order = locality.row_order(matrix)
+    assert sorted(order) == list(range(20 * COMMUNITY))
+    assert share_near(matrix, np.arange(len(order))) < 0.2
+    assert share_near(matrix, order) > 0.6
+    assert np.array_equal(order, locality.row_order(matrix))
+
+
+def test_a_grid_is_ordered_by_cuthill_and_mckee():
+    matrix = grid(100)
+    order = locality.row_order(matrix)
+    assert share_near(matrix, order) == 1.0
+
+
+def test_a_graph_without_structure_or_in_good_order_stays_as_it_is():
+    assert locality.row_order(Adjacency.normalized(power_law_graph(20_000, 400_000)).to_scipy()) is None
+    matrix = grid(100)
+    order = locality.row_order(matrix)
+    assert locality.row_order(sp.csr_array(matrix[order][:, order])) is None
+
+
+def test_ordered_rows_are_the_rows_of_the_matrix():
+    adj = Adjacency.normalized(graph_with_communities(5000, 60_000))
+    indptr, indices, values, order = locality.ordered(*adj._arrays)
+    rows = sp.csr_array((values.numpy(), indices.numpy(), indptr.numpy()), shape=adj.shape)
+    assert {array.dtype for array in (indptr, indices, order)} == {torch.int32}
+    assert (rows != adj.to_scipy()[order.numpy()]).nnz == 0
+    plain = power_law_graph(5000, 60_000)
+    same = Adjacency.normalized(plain)._arrays
+    assert locality.ordered(*same) == (*same, None)
+
+
+def test_communities_by_hand():
+    two = sp.block_diag([np.ones((4, 4)), np.ones((3, 3))]).tolil()
+    two[3, 6] = two[6, 3] = 1
+    matrix = sp.csr_array(two)
+    found = locality._communities(matrix.indptr, matrix.indices, 2)
+    assert len(set(found[:4])) == len(set(found[4:])) == 1
+    assert found[0] != found[4]
