@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import time
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from lignn.equilibrium import Status
 from lignn.errors import ConfigError, InputError
 from lignn.methods import Carry, Epoch, Method, Prediction, Problem
 from lignn.training import checkpoint
+from lignn.training.adam import Adam
 
 Scores = dict[str, float]
 Scorer = Callable[[Prediction], Scores]
@@ -200,7 +200,7 @@ class _Run:
         self.method = method
         self.run_id = run_id
         self.settings = settings
-        self.optimizer = torch.optim.Adam(method.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
+        self.optimizer = Adam(method.parameters(), settings.lr, settings.weight_decay)
         self.generator = generator
         self.history = History(carry=carry)
         self.best_weights = self._weights()
@@ -213,7 +213,7 @@ class _Run:
         start = time.perf_counter()
         number = len(self.history.epochs)
         self.method.train()
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad()
         epoch = self.method.epoch(training, self.generator, self.history.carry)
         loss = epoch.loss.item()
         if not math.isfinite(loss):
@@ -246,7 +246,7 @@ class _Run:
             "run": self.run_id,
             "weights": self._weights(),
             "best": self.best_weights,
-            "optimizer": copy.deepcopy(checkpoint.optimizer_state(self.optimizer)),
+            "optimizer": self.optimizer.state(),
             "generator": self.generator.get_state(),
             "carry": self.history.carry.plain(),
             "history": {"epochs": [*self.history.epochs], "best": self.history.best, "end": self.history.end},
@@ -274,7 +274,7 @@ class _Run:
             )
         self.method.load_state_dict(state["weights"])
         self.best_weights = state["best"]
-        checkpoint.load_optimizer_state(self.optimizer, state.get("optimizer", {}))
+        self.optimizer.load_state(state.get("optimizer", {}))
         self.generator.set_state(state["generator"])
         history = state["history"]
         end = None if history["end"] is None else End(history["end"])
