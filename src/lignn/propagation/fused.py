@@ -197,10 +197,9 @@ class _Run:
         sums = np.zeros((self.blocks, step_kernels.SUMS))
         history = self.start.new_empty((2 * memory + 2 if memory else 0, self.padded))
         small = np.zeros(2 * step_kernels.MEMORY**2 + step_kernels.MEMORY + step_kernels.SUMS)
-        matrix = (self.step.matrix.indptr, self.step.matrix.indices, self.step.matrix.values)
         x, p, q, y = self.work
-        product, first = product_kernels.prepared(matrix, x, p, self.threads)
-        _, second = product_kernels.prepared(matrix, q, y, self.threads)
+        product, first = _prepared(self.step.matrix, x, p, self.threads)
+        _, second = _prepared(self.step.matrix, q, y, self.threads)
         gamma = small.ctypes.data + 8 * 2 * step_kernels.MEMORY**2
         task = np.empty(solve_kernel.SOLVE.itemsize // 8, np.int64)
         numbers: dict[str, int] = self.numbers | {
@@ -209,7 +208,7 @@ class _Run:
             "changes": history.data_ptr() + (2 + memory) * size, "gamma": gamma, "sums": sums.ctypes.data,
             "team": team.ctypes.data, "yield_thread": _sched_yield(), "task": task.ctypes.data,
             **dict(zip(("enter", "rows", "finish"), _addresses(self.c, self.kind), strict=True)),
-            "product": ctypes.cast(product, ctypes.c_void_p).value or 0,
+            "product": product,
             "first_product": first.ctypes.data, "second_product": second.ctypes.data,
             "norm": limits.norm, "follows": memory == 0, "fixed": limits.fixed, "memory": memory,
             "max_steps": limits.max_steps, "at_f": -1, "at_last_z": -1, "at_last_f": -1, "at_best": -1,
@@ -224,6 +223,20 @@ class _Run:
         task[: len(whole)] = whole
         task[len(whole) :].view(np.float64)[:] = [reals.get(name, 0.0) for name in solve_kernel.REALS]
         return task, (sums, history, small, first, second)
+
+
+def _prepared(matrix: SparseMatrix, dense: Tensor, out: Tensor, threads: int) -> tuple[int, np.ndarray]:
+    """Return the address of the C function of a product, and the task to call it with.
+
+    A product is repeated with the same task after its first number, the counter of shares, is set to zero.
+    """
+    arrays = (matrix.indptr, matrix.indices, matrix.values)
+    kinds = (product_kernels._NUMPY[array.dtype] for array in arrays[1:])
+    function = product_kernels._kernel(dense.shape[1], *kinds)
+    addresses = [tensor.data_ptr() for tensor in (*arrays, dense, out)]
+    shares = threads * product_kernels.SHARES_PER_THREAD if threads > 1 else 1
+    numbers = matrix.shape[0], matrix.nnz, dense.shape[1], 0, matrix.nnz, shares
+    return function.address, np.array([0, *addresses, *numbers], np.int64)
 
 
 @cache

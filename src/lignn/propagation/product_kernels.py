@@ -128,35 +128,16 @@ def multiply(indptr: Tensor, indices: Tensor, values: Tensor, dense: Tensor) -> 
     out = dense.new_empty((rows, width))
     if out.nbytes > HUGE_PAGES_ABOVE:
         _use_huge_pages(out)
-    threads = threads_for(entries * max(width, NARROW))
-    for column in range(0, width, BLOCK_BYTES // dense.element_size()):
-        function, task = prepared((indptr, indices, values), dense, out, threads, column)
-        run_in_threads(function, task.ctypes.data, threads)
-    return out
-
-
-def prepared(
-    matrix: tuple[Tensor, Tensor, Tensor], dense: Tensor, out: Tensor, threads: int, column: int = 0
-) -> tuple[Any, np.ndarray]:
-    """Return the C function of a product and the task to call it with, in each of several threads.
-
-    A product can be repeated with the same task after its first number, the counter of shares, is set to zero again.
-
-    Args:
-        matrix: row pointers, column indices and values of a CSR matrix.
-        dense: contiguous dense matrix, with at least as many rows as the CSR matrix has columns.
-        out: contiguous result, as wide as `dense`.
-        threads: number of threads that will call the function.
-        column: first of the columns to compute; one call computes those that fit into `BLOCK_BYTES`.
-    """
-    indptr, indices, values = matrix
-    entries, width = indices.shape[0], dense.shape[1]
-    block = BLOCK_BYTES // dense.element_size()
     ahead = PREFETCH_AHEAD if dense.nbytes > PREFETCH_ABOVE and width > NARROW else entries
     addresses = [tensor.data_ptr() for tensor in (indptr, indices, values, dense, out)]
-    numbers = indptr.shape[0] - 1, entries, width, column, ahead, threads * SHARES_PER_THREAD if threads > 1 else 1
-    function = _thread_function(min(block, width - column), _NUMPY[indices.dtype], _NUMPY[values.dtype])
-    return function, np.array([0, *addresses, *numbers], np.int64)
+    index, kind = _NUMPY[indices.dtype], _NUMPY[values.dtype]
+    block = BLOCK_BYTES // dense.element_size()
+    threads = threads_for(entries * max(width, NARROW))
+    for column in range(0, width, block):
+        numbers = rows, entries, width, column, ahead, threads * SHARES_PER_THREAD if threads > 1 else 1
+        task = np.array([0, *addresses, *numbers], np.int64)
+        run_in_threads(_thread_function(min(block, width - column), index, kind), task.ctypes.data, threads)
+    return out
 
 
 def _use_huge_pages(tensor: Tensor) -> None:

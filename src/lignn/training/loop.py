@@ -10,7 +10,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Generator, Tensor
 
 from lignn.equilibrium import Status
@@ -18,6 +17,7 @@ from lignn.errors import ConfigError, InputError
 from lignn.methods import Carry, Epoch, Method, Prediction, Problem
 from lignn.training import checkpoint
 from lignn.training.adam import Adam
+from lignn.training.threads import enough_threads
 
 Scores = dict[str, float]
 Scorer = Callable[[Prediction], Scores]
@@ -144,18 +144,19 @@ def train(
         run_id: identifies this run; the checkpoint of another run is refused.
         progress: called after every epoch.
     """
-    if any(True for _ in method.parameters()):
-        run = _Run(method, generator, settings or Settings(), run_id, carry or Carry())
-        history = _train(run, training, inference, score, path, progress)
-    else:
-        history = History(end=End.NOTHING_TO_TRAIN)
-    method.eval()
-    bound = method.on(inference)
-    if score is not None:
-        bound.choose(lambda prediction: score(prediction)["val"])
-    history.prediction = bound.solve()
-    if score is not None:
-        history.final = score(history.prediction)
+    with enough_threads(inference):
+        if any(True for _ in method.parameters()):
+            run = _Run(method, generator, settings or Settings(), run_id, carry or Carry())
+            history = _train(run, training, inference, score, path, progress)
+        else:
+            history = History(end=End.NOTHING_TO_TRAIN)
+        method.eval()
+        bound = method.on(inference)
+        if score is not None:
+            bound.choose(lambda prediction: score(prediction)["val"])
+        history.prediction = bound.solve()
+        if score is not None:
+            history.final = score(history.prediction)
     if history.end is End.INTERRUPTED:
         raise Interrupted(history)
     return history
