@@ -146,7 +146,8 @@ def _attach_adjoint(fn: Map, solution: Solution, value: Tensor | None, solver: S
     if not out.requires_grad:
         return value
 
-    vjp = _Transposed(out, z, fn.transposed(z, out) if hasattr(fn, "transposed") else None)
+    transposed = getattr(fn, "transposed", None)
+    vjp = _Transposed(out, z, None if transposed is None else transposed(z, out))
 
     def solve_adjoint(b: Tensor) -> Tensor:
         solution.adjoints.append(adjoint(vjp, b, solver, space=space))

@@ -15,7 +15,7 @@ from lignn.equilibrium import Map, solve
 from lignn.equilibrium.solvers import Solver
 from lignn.errors import ConfigError
 from lignn.labels import KnownLabels, SoftmaxJacobian
-from lignn.methods.fused import fused, step_of
+from lignn.methods.fused import InputMap, step_of
 from lignn.methods.problem import BoundMethod, LabelWeight, Prediction, Problem
 from lignn.propagation import Adjacency
 
@@ -79,6 +79,7 @@ class BoundStep:
     jacobian: SoftmaxJacobian = "exact"
 
     def __call__(self, state: Tensor) -> Tensor:
+        """Return `σ(step(features, Ŷ))`."""
         return self.labels.activation(self.backbone.step(self.features, state, self.adj), self.jacobian)
 
     @cached_property
@@ -224,7 +225,7 @@ class BoundLabelInputted(BoundMethod):
     def map(self) -> Map:
         """`Ŷ ↦ step((I - M_t) Ŷ + M_t Y)`."""
         labels = self.problem.labels
-        return fused(self.step, labels.clamp, labels.clamped)
+        return InputMap(self.step, labels.clamp, labels.clamped)
 
     @property
     def solver(self) -> Solver:

@@ -107,7 +107,8 @@ class FusedStep:
     @property
     def shape(self) -> tuple[int, int, int]:
         """Number of nodes, of classes, and width of the hidden layer."""
-        return *self.scale.shape, self.first.shape[0]  # type: ignore[return-value]
+        n, c = self.scale.shape
+        return n, c, self.first.shape[0]
 
     @cached_property
     def work(self) -> int:
@@ -219,7 +220,7 @@ class _Run:
             "tol": limits.tol, "growth": limits.growth or 0.0, "rounding": limits.rounding, "eps": dtype.eps,
             "tiny": dtype.tiny, "shortest": np.inf,
         }  # fmt: skip
-        whole = [int(numbers.get(name, 0)) for name in (*step_kernels.TASK.names, *solve_kernel.INTEGERS)]
+        whole = [int(numbers.get(name, 0)) for name in step_kernels.FIELDS + solve_kernel.INTEGERS]
         task[: len(whole)] = whole
         task[len(whole) :].view(np.float64)[:] = [reals.get(name, 0.0) for name in solve_kernel.REALS]
         return task, (sums, history, small, first, second)

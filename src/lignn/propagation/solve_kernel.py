@@ -61,7 +61,7 @@ def call(_typing: Any, address: Any, argument: Any) -> Any:
 
 
 @intrinsic
-def add_at(_typing: Any, address: Any, number: Any) -> Any:
+def add_at(_typing: Any, _address: Any, _number: Any) -> Any:
     """Add to the 64-bit integer at an address and return its value from before, in one order for all threads."""
 
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> ir.Value:
@@ -72,7 +72,7 @@ def add_at(_typing: Any, address: Any, number: Any) -> Any:
 
 
 @intrinsic
-def look_at(_typing: Any, address: Any) -> Any:
+def look_at(_typing: Any, _address: Any) -> Any:
     """Return the 64-bit integer at an address, as the last thread has written it."""
 
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> ir.Value:

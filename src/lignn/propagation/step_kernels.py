@@ -28,9 +28,21 @@ import numpy as np
 from numba import carray, cfunc, njit, types
 
 from lignn.propagation.columns import (
-    TILE_BYTES, add_outer, add_to_columns, add_weighted, load, load_columns, multiply, positive, relu, sigmoid,
-    softmax, softmax_gradient, store_columns, zero_columns,
-)  # fmt: skip
+    TILE_BYTES,
+    add_outer,
+    add_to_columns,
+    add_weighted,
+    load,
+    load_columns,
+    multiply,
+    positive,
+    relu,
+    sigmoid,
+    softmax,
+    softmax_gradient,
+    store_columns,
+    zero_columns,
+)
 from lignn.propagation.intrinsics import as_pointer, count_up, store
 from lignn.propagation.product_kernels import cached_on_disk
 
@@ -49,7 +61,8 @@ _NUMBERS = (
     "entries", "padded", "hidden", "tiles", "blocks", "backward", "diagonal", "sigmoid", "has_mask", "records",
     "remembers", "has_last", "held", "slot", "mixes",
 )  # fmt: skip
-TASK = np.dtype([(name, np.int64) for name in (*_ADDRESSES, *_NUMBERS)])
+FIELDS = _ADDRESSES + _NUMBERS
+TASK = np.dtype([(name, np.int64) for name in FIELDS])
 """What a kernel reads: addresses of arrays, sizes, and what to compute.
 
 Arrays of states have `padded` entries, the first `entries` of which count. `values` and `changes` hold the last

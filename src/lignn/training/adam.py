@@ -43,12 +43,13 @@ class Adam:
             if number not in self.slots:
                 self.slots[number] = _slots(self.parameters[number])
         slots = [self.slots[number] for number in numbers]
-        parameters = [self.parameters[number] for number in numbers]
+        parameters: list[Tensor] = [self.parameters[number] for number in numbers]
         with torch.no_grad():
             adam(
                 parameters,
                 [parameter.grad for parameter in parameters if parameter.grad is not None],
-                *([slot[name] for slot in slots] for name in ("exp_avg", "exp_avg_sq")),
+                [slot["exp_avg"] for slot in slots],
+                [slot["exp_avg_sq"] for slot in slots],
                 [],
                 [slot["step"] for slot in slots],
                 fused=all(parameter.device.type == "cpu" and not parameter.is_complex() for parameter in parameters),
