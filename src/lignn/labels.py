@@ -58,6 +58,21 @@ class DiagonalSoftmax(torch.autograd.Function):
 
 
 @dataclass(frozen=True, eq=False)
+class LabelInput:
+    """The input `scale ∘ Ŷ + offset` of a step as a function of the state.
+
+    Attributes:
+        scale: factor of each row of the state, n×1.
+        offset: what the known labels add, n×c.
+        backward: factor of each row in the backward pass, n×1.
+    """
+
+    scale: Tensor
+    offset: Tensor
+    backward: Tensor
+
+
+@dataclass(frozen=True, eq=False)
 class KnownLabels:
     """The labels `M_t Y` of some nodes; the labels of all other nodes are unknown.
 
@@ -119,6 +134,12 @@ class KnownLabels:
     def clamp(self, state: Tensor) -> Tensor:
         """Return `(I - M_t) Ŷ + M_t Y`: the state with known rows overwritten by their labels."""
         return state.index_copy(0, *self._rows_to_clamp)
+
+    @cached_property
+    def clamped(self) -> LabelInput:
+        """`clamp` as factors and offsets of the rows."""
+        unknown = (~self.mask).to(self.onehot)[:, None]
+        return LabelInput(unknown, self.onehot, unknown)
 
     def activation(self, logits: Tensor, jacobian: SoftmaxJacobian = "exact") -> Tensor:
         """Return probabilities: σ is the softmax, or for multi-label tasks the sigmoid, whose Jacobian is diagonal."""
@@ -209,6 +230,13 @@ class HiddenLabels:
             return scaled
         shown = clamped * self.shown
         return shown + (scaled - shown).detach()
+
+    def masked(self, constant_scale: bool) -> LabelInput:
+        """Return `mask` as factors and offsets of the rows."""
+        clamped, factor = self.known.clamped, self.shown / (1 - self.rate)
+        scale = clamped.scale * factor
+        backward = clamped.scale * self.shown if constant_scale else scale
+        return LabelInput(scale, clamped.offset * factor, backward)
 
     def _column(self, mask: Tensor) -> Tensor:
         return mask.to(self.known.onehot)[:, None]

@@ -18,6 +18,7 @@ from lignn.graph import Graph, Split, splits
 from lignn.labels import KnownLabels
 from lignn.methods import LIGNN, Carry, Epoch, Problem
 from lignn.training import Scores, assemble, scorer
+from lignn.training.adam import Adam
 
 HIDDEN = 64
 MASK_RATE = 0.25
@@ -82,7 +83,7 @@ class Lignn:
         self.method, self.training, self.inference = method, assembly.training, assembly.inference
         self.generator, self.carry = assembly.generator, Carry()
         self.score = scorer(task.graph, task.split)
-        self.optimizer = torch.optim.Adam(method.parameters(), lr=LEARNING_RATE)
+        self.optimizer = Adam(method.parameters(), LEARNING_RATE)
 
     def epoch(self) -> Scores:
         """Run one update and one evaluation."""
@@ -91,7 +92,7 @@ class Lignn:
     def update(self) -> Epoch:
         """Solve, tape a step, solve the adjoint, change the weights."""
         self.method.train()
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad()
         epoch = self.method.epoch(self.training, self.generator, self.carry)
         epoch.loss.backward()
         self.optimizer.step()

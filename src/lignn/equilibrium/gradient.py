@@ -146,14 +146,30 @@ def _attach_adjoint(fn: Map, solution: Solution, value: Tensor | None, solver: S
     if not out.requires_grad:
         return value
 
-    def solve_adjoint(b: Tensor) -> Tensor:
-        def vjp(g: Tensor) -> Tensor:
-            return torch.autograd.grad(out, z, g, retain_graph=True, materialize_grads=True)[0]
+    transposed = getattr(fn, "transposed", None)
+    vjp = _Transposed(out, z, None if transposed is None else transposed(z, out))
 
+    def solve_adjoint(b: Tensor) -> Tensor:
         solution.adjoints.append(adjoint(vjp, b, solver, space=space))
         return solution.adjoints[-1].value
 
     return _SolveAdjoint.apply(out, value, solve_adjoint)
+
+
+@dataclass(frozen=True, eq=False)
+class _Transposed:
+    """The map `g ↦ Jᵀ g` of a taped output, and its compiled solve if there is one."""
+
+    out: Tensor
+    z: Tensor
+    compiled: Callable[[Tensor, Solver], Solution | None] | None
+
+    def __call__(self, g: Tensor) -> Tensor:
+        return torch.autograd.grad(self.out, self.z, g, retain_graph=True, materialize_grads=True)[0]
+
+    def iterate(self, b: Tensor, solver: Solver) -> Solution | None:
+        """Solve `g = Jᵀ g + b`; None if there is no compiled solve."""
+        return None if self.compiled is None else self.compiled(b, solver)
 
 
 class _SolveAdjoint(torch.autograd.Function):

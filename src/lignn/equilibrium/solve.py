@@ -185,7 +185,8 @@ def solve(fn: Map, z0: Tensor, solver: Solver | None = None, *, throw: bool = Tr
     """Solve `z = fn(z)` from `z0`, without gradients.
 
     Args:
-        fn: the map. It must return a new tensor on every call.
+        fn: the map. It must return a new tensor on every call. If it has a method `iterate(z0, solver)` that returns a
+            solution (or None, for a solver that it does not know), that is used instead.
         z0: the state to start from.
         solver: algorithm, tolerance and budget; default `Picard()`.
         throw: raise `ConvergenceError` if the solve fails, instead of returning a solution with that status.
@@ -193,8 +194,10 @@ def solve(fn: Map, z0: Tensor, solver: Solver | None = None, *, throw: bool = Tr
     """
     solver = solver or Picard()
     with torch.no_grad():
-        fixed = solver.follows_map and solver.tol == 0 and solver.growth is None
-        solution = (_repeat if fixed else _iterate)(fn, z0.detach(), solver, space)
+        solution = _compiled(fn, z0.detach(), solver) if space is WHOLE else None
+        if solution is None:
+            fixed = solver.follows_map and solver.tol == 0 and solver.growth is None
+            solution = (_repeat if fixed else _iterate)(fn, z0.detach(), solver, space)
     return solution.require() if throw else solution
 
 
@@ -205,13 +208,34 @@ def adjoint(vjp: Map, b: Tensor, solver: Solver | None = None, *, space: Space =
     so far, which lies between the last-step gradient `b` and the full one.
 
     Args:
-        vjp: the map `g ↦ Jᵀ g`.
+        vjp: the map `g ↦ Jᵀ g`; it may have a method `iterate(b, solver)` that solves the equation itself.
         b: gradient of the loss with respect to the state.
         solver: default `Picard` with a relative tolerance, stopped when the adjoint expands.
         space: the reductions over the state.
     """
     solver = solver or Picard(norm="relative", growth=1.0)
-    return solve(lambda g: vjp(g) + b, b, solver, throw=False, space=space)
+    return solve(_Affine(vjp, b), b, solver, throw=False, space=space)
+
+
+@dataclass(frozen=True, eq=False)
+class _Affine:
+    """The map `g ↦ vjp(g) + b`."""
+
+    vjp: Map
+    b: Tensor
+
+    def __call__(self, g: Tensor) -> Tensor:
+        return self.vjp(g) + self.b
+
+    def iterate(self, _start: Tensor, solver: Solver) -> Solution | None:
+        """Solve from b, if the vector-Jacobian product has a compiled solve."""
+        return _compiled(self.vjp, self.b, solver)
+
+
+def _compiled(fn: Map, z: Tensor, solver: Solver) -> Solution | None:
+    """Return the solution of a map that brings its own compiled solve; None if it has none, or not for this solver."""
+    iterate: Callable[[Tensor, Solver], Solution | None] | None = getattr(fn, "iterate", None)
+    return None if iterate is None else iterate(z, solver)
 
 
 def _repeat(fn: Map, z: Tensor, solver: Solver, space: Space) -> Solution:

@@ -135,8 +135,8 @@ class CorrectAndSmooth(Method):
         if self.accumulating:
             start = next(islice(self.corrections(problem, start), corrections, None))
         else:
-            start = corrected(problem.lazy(self.lambda_c), labels, start, corrections)
-        scores = smoothed(problem.lazy(self.lambda_s), labels, start, smoothings)
+            start = corrected(problem.lazy(self.lambda_c, self.type_weights), labels, start, corrections)
+        scores = smoothed(problem.lazy(self.lambda_s, self.type_weights), labels, start, smoothings)
         return replace(base, bound=bound, probabilities=as_probabilities(scores, labels.multilabel))
 
     def corrections(self, problem: Problem, base: Tensor) -> Iterator[Tensor]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import torch
@@ -12,7 +14,8 @@ from lignn.backbones import frozen_dropout, solving
 from lignn.equilibrium import Gradient, Implicit, Map, Maps, Solution, solve
 from lignn.equilibrium.solvers import Solver
 from lignn.errors import ConfigError
-from lignn.labels import HiddenLabels
+from lignn.labels import HiddenLabels, LabelInput
+from lignn.methods.fused import InputMap
 from lignn.methods.masking import Masking
 from lignn.methods.method import Carry, Epoch, Evaluation, Method, known_state
 from lignn.methods.problem import Prediction, Problem
@@ -76,12 +79,13 @@ class LabelInputted(Method):
         with frozen_dropout(self.step, generator):
             seen = problem.knowing(self.masking.seen(labels))
             step = self.step.bind(seen)
-            solved = self._uncounted(lambda state: step(self.masking.solved(labels, state)))
+            described = self._described(labels)
+            solved = InputMap(step, partial(self.masking.solved, labels), described[0], self._uncounted)
             masked_features = seen.hide_features(self.feature_mask, generator) if self.feature_mask else seen
             taped_step = self.step.bind(masked_features) if self.feature_mask else step
             maps = Maps(
                 solved,
-                taped=lambda state: taped_step(self.masking.taped(labels, state)),
+                taped=InputMap(taped_step, partial(self.masking.taped, labels), described[1]),
                 approximate=self._approximate(masked_features, labels),
             )
             solution = self._known(carry, problem, solved)
@@ -107,7 +111,14 @@ class LabelInputted(Method):
     def _approximate(self, problem: Problem, labels: HiddenLabels) -> Map | None:
         """Return the taped map with the step's approximate Jacobian, if it has one."""
         step = self.step.bind_adjoint(problem)
-        return None if step is None else self._uncounted(lambda state: step(self.masking.taped(labels, state)))
+        if step is None:
+            return None
+        return InputMap(step, partial(self.masking.taped, labels), self._described(labels)[1], self._uncounted)
+
+    def _described(self, labels: HiddenLabels) -> tuple[LabelInput | None, LabelInput | None]:
+        """Return the inputs of the solved and of the taped map as factors and offsets, if the masking knows them."""
+        describe = getattr(self.masking, "inputs", None)
+        return (None, None) if describe is None else describe(labels)
 
     def _next_rate(self, epoch: Epoch) -> float | None:
         """Adapt β to the contraction that the backward pass has measured."""
@@ -142,11 +153,6 @@ class LabelInputted(Method):
         zero = torch.zeros_like(problem.labels.onehot)
         return last if self.warm_start and last is not None and last.shape == zero.shape else zero
 
-    def _uncounted(self, fn: Map) -> Map:
-        """Return `fn` without updates of batch statistics: only the taped step may update them."""
-
-        def call(state: Tensor) -> Tensor:
-            with solving(self.step):
-                return fn(state)
-
-        return call
+    def _uncounted(self) -> AbstractContextManager[None]:
+        """Return a context without updates of batch statistics: only the taped step may update them."""
+        return solving(self.step)

@@ -7,11 +7,14 @@ from typing import ClassVar, Protocol
 
 from torch import Tensor
 
-from lignn.labels import HiddenLabels, KnownLabels
+from lignn.labels import HiddenLabels, KnownLabels, LabelInput
 
 
 class Masking(Protocol):
-    """Choice of the known labels that are inputs of the solved map and of the taped step."""
+    """Choice of the known labels that are inputs of the solved map and of the taped step.
+
+    A masking that also has `inputs` (see `LoopingState`) can be solved by compiled code.
+    """
 
     @property
     def solves_inference(self) -> bool:
@@ -47,6 +50,10 @@ class ShareOfTraining:
 
     taped = solved
 
+    def inputs(self, labels: HiddenLabels) -> tuple[LabelInput, LabelInput]:
+        """Return `solved` and `taped` as factors and offsets of rows."""
+        return labels.given.clamped, labels.given.clamped
+
 
 @dataclass(frozen=True)
 class LoopingState:
@@ -79,3 +86,8 @@ class LoopingState:
     def taped(self, labels: HiddenLabels, state: Tensor) -> Tensor:
         """Return `I_i ((I - M_t) Ŷ + M_t Y) / (1-β)`."""
         return labels.mask(state, self.constant_scale)
+
+    def inputs(self, labels: HiddenLabels) -> tuple[LabelInput, LabelInput]:
+        """Return `solved` and `taped` as factors and offsets of rows."""
+        solved = labels.masked(constant_scale=False) if self.forward_mask else labels.known.clamped
+        return solved, labels.masked(self.constant_scale)

@@ -16,10 +16,13 @@ from lignn.equilibrium import Map, solve
 from lignn.equilibrium.solvers import Solver
 from lignn.errors import ConfigError
 from lignn.labels import KnownLabels, SoftmaxJacobian
+from lignn.methods.fused import InputMap, step_of
 from lignn.methods.problem import BoundMethod, LabelWeight, Prediction, Problem
+from lignn.propagation import Adjacency
 
 if TYPE_CHECKING:
     from lignn.methods.label_inputted import LabelInputted
+    from lignn.propagation.fused import FusedStep
 
 
 class Step(nn.Module, ABC):
@@ -58,6 +61,34 @@ class Step(nn.Module, ABC):
         """Return the state as class probabilities."""
 
 
+@dataclass(frozen=True, eq=False)
+class BoundStep:
+    """The map of a network on a problem: `Ŷ ↦ σ(step(features, Ŷ))`.
+
+    Attributes:
+        backbone: the network.
+        features: what it computes without the state.
+        adj: the operator of the graph.
+        labels: the known labels, which say what σ is.
+        jacobian: softmax Jacobian of its backward pass.
+    """
+
+    backbone: Backbone
+    features: Tensor
+    adj: Adjacency
+    labels: KnownLabels
+    jacobian: SoftmaxJacobian = "exact"
+
+    def __call__(self, state: Tensor) -> Tensor:
+        """Return `σ(step(features, Ŷ))`."""
+        return self.labels.activation(self.backbone.step(self.features, state, self.adj), self.jacobian)
+
+    @cached_property
+    def fused(self) -> FusedStep | None:
+        """The same map for the kernels of compiled solves; None if the network has no such form."""
+        return step_of(self.backbone, self.features, self.adj, self.labels.multilabel)
+
+
 class BackboneStep(Step):
     """`Ŷ ↦ σ(f_θ(A, [Ŷ | X]))`; the state holds probabilities.
 
@@ -86,10 +117,9 @@ class BackboneStep(Step):
         """Return the map with the diagonal softmax Jacobian, or None for the exact one."""
         return None if self.jacobian == "exact" else self._bound(problem, self.jacobian)
 
-    def _bound(self, problem: Problem, jacobian: SoftmaxJacobian) -> Map:
+    def _bound(self, problem: Problem, jacobian: SoftmaxJacobian) -> BoundStep:
         adj = problem.operator(self.backbone)
-        features = self.backbone.features(problem.x, adj)
-        return lambda state: problem.labels.activation(self.backbone.step(features, state, adj), jacobian)
+        return BoundStep(self.backbone, self.backbone.features(problem.x, adj), adj, problem.labels, jacobian)
 
     def label_weight(self, problem: Problem) -> LabelWeight | None:
         """Return `W_z` and `Ã` of a backbone of one hop that is linear in the label state."""
@@ -200,7 +230,8 @@ class BoundLabelInputted(BoundMethod):
     @property
     def map(self) -> Map:
         """`Ŷ ↦ step((I - M_t) Ŷ + M_t Y)`."""
-        return lambda state: self.step(self.problem.labels.clamp(state))
+        labels = self.problem.labels
+        return InputMap(self.step, labels.clamp, labels.clamped)
 
     @property
     def solver(self) -> Solver:

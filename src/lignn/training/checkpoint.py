@@ -92,14 +92,3 @@ def _checksum(tensors: dict[str, Tensor], values: str) -> str:
         digest.update(f"\n{name} {tensor.dtype} {tuple(tensor.shape)} ".encode())
         digest.update(tensor.detach().cpu().reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
-
-
-def optimizer_state(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
-    """Return the per-parameter state of an optimizer, without its settings."""
-    return optimizer.state_dict()["state"]
-
-
-def load_optimizer_state(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
-    """Restore what `optimizer_state` returned."""
-    whole = optimizer.state_dict()
-    optimizer.load_state_dict(whole | {"state": {int(index): value for index, value in state.items()}})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import time
 from collections.abc import Callable
@@ -11,13 +10,14 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Generator, Tensor
 
 from lignn.equilibrium import Status
 from lignn.errors import ConfigError, InputError
 from lignn.methods import Carry, Epoch, Method, Prediction, Problem
 from lignn.training import checkpoint
+from lignn.training.adam import Adam
+from lignn.training.threads import enough_threads
 
 Scores = dict[str, float]
 Scorer = Callable[[Prediction], Scores]
@@ -151,18 +151,19 @@ def train(
         run_id: identifies this run; the checkpoint of another run is refused.
         progress: called after every epoch.
     """
-    if any(True for _ in method.parameters()):
-        run = _Run(method, generator, settings or Settings(), run_id, carry or Carry())
-        history = _train(run, training, inference, score, path, progress)
-    else:
-        history = History(end=End.NOTHING_TO_TRAIN)
-    method.eval()
-    bound = method.on(inference)
-    if score is not None:
-        bound.choose(lambda prediction: score(prediction)["val"])
-    history.prediction = bound.solve()
-    if score is not None:
-        history.final = {name: value for name, value in score(history.prediction).items() if name != TIE}
+    with enough_threads(inference):
+        if any(True for _ in method.parameters()):
+            run = _Run(method, generator, settings or Settings(), run_id, carry or Carry())
+            history = _train(run, training, inference, score, path, progress)
+        else:
+            history = History(end=End.NOTHING_TO_TRAIN)
+        method.eval()
+        bound = method.on(inference)
+        if score is not None:
+            bound.choose(lambda prediction: score(prediction)["val"])
+        history.prediction = bound.solve()
+        if score is not None:
+            history.final = {name: value for name, value in score(history.prediction).items() if name != TIE}
     if history.end is End.INTERRUPTED:
         raise Interrupted(history)
     return history
@@ -207,7 +208,7 @@ class _Run:
         self.method = method
         self.run_id = run_id
         self.settings = settings
-        self.optimizer = torch.optim.Adam(method.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
+        self.optimizer = Adam(method.parameters(), settings.lr, settings.weight_decay)
         self.generator = generator
         self.history = History(carry=carry)
         self.best_weights = self._weights()
@@ -220,7 +221,7 @@ class _Run:
         start = time.perf_counter()
         number = len(self.history.epochs)
         self.method.train()
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad()
         epoch = self.method.epoch(training, self.generator, self.history.carry)
         loss = epoch.loss.item()
         if not math.isfinite(loss):
@@ -253,7 +254,7 @@ class _Run:
             "run": self.run_id,
             "weights": self._weights(),
             "best": self.best_weights,
-            "optimizer": copy.deepcopy(checkpoint.optimizer_state(self.optimizer)),
+            "optimizer": self.optimizer.state(),
             "generator": self.generator.get_state(),
             "carry": self.history.carry.plain(),
             "history": {"epochs": [*self.history.epochs], "best": self.history.best, "end": self.history.end},
@@ -281,7 +282,7 @@ class _Run:
             )
         self.method.load_state_dict(state["weights"])
         self.best_weights = state["best"]
-        checkpoint.load_optimizer_state(self.optimizer, state.get("optimizer", {}))
+        self.optimizer.load_state(state.get("optimizer", {}))
         self.generator.set_state(state["generator"])
         history = state["history"]
         end = None if history["end"] is None else End(history["end"])

@@ -1,0 +1,257 @@
+"""A two-layer step between two products with Ã, with compiled solves: what the kernels need, and how they are run.
+
+This module imports Numba, so the package imports it at the first use.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lignn.propagation import product_kernels, solve_kernel, step_kernels
+from lignn.propagation.sparse import SparseMatrix
+
+BURST = 1 << 31
+"""Multiplications after which a solve returns to Python for a moment, so that Ctrl-C is noticed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """When a solve stops; the fields are those of `equilibrium.solvers.Solver`."""
+
+    tol: float
+    max_steps: int
+    norm: int
+    growth: float | None
+    rounding: float
+    memory: int = 0
+    """Number of steps that Anderson's method remembers; 0 for plain iteration."""
+
+    fixed: bool = False
+    """Whether exactly `max_steps` steps are taken and nothing can stop them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The result of a compiled solve: the last f(z) or best state, its status as a number, and what was measured."""
+
+    value: Tensor
+    status: int
+    residuals: tuple[float, ...]
+    contraction: float
+
+
+@dataclass(frozen=True, eq=False)
+class FusedStep:
+    """`Z ↦ σ(Ã relu(Ã (scale ∘ Z + offset) W + F) V + b)`, or the transpose of its derivative; see `step_kernels`.
+
+    All matrices are on the CPU, contiguous and of one type.
+
+    Attributes:
+        matrix: Ã; its transpose is used backward.
+        first: W as hidden×c.
+        second: V as hidden×c.
+        features: F as tiles, see `tiled`.
+        scale: factors of the state, n×c.
+        offset: what is added to it, n×c.
+        bias: b, of length c.
+        mask: factors D of the hidden layer as tiles; None for ones.
+        sigmoid: whether σ is the sigmoid, else the softmax.
+    """
+
+    matrix: SparseMatrix
+    first: Tensor
+    second: Tensor
+    features: Tensor
+    scale: Tensor
+    offset: Tensor
+    bias: Tensor
+    mask: Tensor | None = None
+    sigmoid: bool = False
+
+    def solve(self, start: Tensor, limits: Limits) -> Outcome:
+        """Solve `Z = f(Z)`."""
+        return _Run(self, start, self.scale, self.offset).solve(limits)
+
+    def recorded(self, state: Tensor) -> Tensor:
+        """Return `D ∘ [P W + F > 0]` at a state, as tiles, for `solve_adjoint`."""
+        recorded = torch.empty_like(self.features)
+        run = _Run(self, state, self.scale, self.offset, recorded=recorded)
+        run.solve(Limits(0.0, 1, solve_kernel.RMS, None, 0.0))
+        return recorded
+
+    def solve_adjoint(
+        self, b: Tensor, recorded: Tensor, output: Tensor, scale: Tensor, limits: Limits, diagonal: bool = False
+    ) -> Outcome:
+        """Solve `G = Jᵀ G + b` from `G = b`, where J is the derivative of the step.
+
+        Args:
+            b: the right-hand side, n×c.
+            recorded: what `recorded` returned for the state at which J is taken.
+            output: the step's output at that state.
+            scale: factors of the state, n×c, for the backward pass.
+            limits: when to stop.
+            diagonal: use only the diagonal of the derivative of σ; always so for the sigmoid.
+        """
+        step = replace(self, matrix=self.matrix.T, first=self.second, second=self.first, mask=recorded)
+        return _Run(step, b, scale, b, output=output, diagonal=diagonal or self.sigmoid).solve(limits)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Number of nodes, of classes, and width of the hidden layer."""
+        n, c = self.scale.shape
+        return n, c, self.first.shape[0]
+
+    @cached_property
+    def work(self) -> int:
+        """Number of multiplications in one step."""
+        n, c, hidden = self.shape
+        return 2 * self.matrix.nnz * max(c, product_kernels.NARROW) + 2 * n * c * hidden
+
+
+def tiled(matrix: Tensor) -> Tensor:
+    """Return an n×m matrix as tiles×m×lanes, in which the rows of a tile lie side by side; the last tile is padded."""
+    n, m = matrix.shape
+    width = step_kernels.lanes(product_kernels._NUMPY[matrix.dtype])
+    whole = n // width
+    tiles = matrix.new_empty((-(-n // width), m, width))
+    tiles[:whole].copy_(matrix[: whole * width].view(whole, width, m).transpose(1, 2))
+    if whole < len(tiles):
+        tiles[whole].zero_()[:, : n - whole * width].copy_(matrix[whole * width :].T)
+    return tiles
+
+
+class _Run:
+    """One solve: its buffers and its task."""
+
+    def __init__(
+        self, step: FusedStep, start: Tensor, scale: Tensor, offset: Tensor, recorded: Tensor | None = None,
+        output: Tensor | None = None, diagonal: bool = False,
+    ) -> None:  # fmt: skip
+        self.step, self.start = step, start
+        n, self.c, hidden = step.shape
+        self.kind = product_kernels._NUMPY[start.dtype]
+        width = step_kernels.lanes(self.kind)
+        tiles = -(-n // width)
+        self.blocks = -(-tiles // step_kernels.BLOCK_TILES)
+        self.entries, self.padded = n * self.c, tiles * width * self.c
+        self.threads = product_kernels.threads_for(step.work)
+        self.work = start.new_empty((4, tiles * width, self.c))
+        self.work[:, n:] = 0
+        tensors = {
+            "first": step.first, "second": step.second, "features": step.features, "mask": step.mask,
+            "recorded": recorded, "bias": step.bias, "scale": self._padded(scale), "offset": self._padded(offset),
+            "output": None if output is None else self._padded(output),
+        }  # fmt: skip
+        self.kept = list(tensors.values())  # the kernels have only addresses
+        x, p, q, y = (buffer.data_ptr() for buffer in self.work)
+        self.numbers: dict[str, int] = {
+            **{name: 0 if tensor is None else tensor.data_ptr() for name, tensor in tensors.items()},
+            "x": x, "p": p, "q": q, "y": y,
+            "entries": self.entries, "padded": self.padded, "hidden": hidden, "tiles": tiles, "blocks": self.blocks,
+            "backward": output is not None, "diagonal": diagonal, "sigmoid": step.sigmoid,
+            "has_mask": step.mask is not None, "records": recorded is not None,
+        }  # fmt: skip
+
+    def _padded(self, matrix: Tensor) -> Tensor:
+        flat = matrix.new_empty(self.padded)
+        flat[: self.entries].view(matrix.shape).copy_(matrix)
+        flat[self.entries :] = 0
+        return flat
+
+    def solve(self, limits: Limits) -> Outcome:
+        """Run the compiled loop until it ends."""
+        states = self.start.new_empty((solve_kernel.STATES, self.padded))
+        states[0] = self._padded(self.start)
+        residuals = np.empty(limits.max_steps)
+        team = np.zeros(solve_kernel.TEAM + 1, np.int64)
+        task, kept = self._task(limits, states, residuals, team)
+        function, burst = _advance(), min(max(BURST // max(self.step.work, 1), 1), limits.max_steps)
+        done = task.view(solve_kernel.SOLVE)[0]
+        done["burst"] = burst
+        while done["status"] == solve_kernel.RUNNING:
+            team[:] = 0
+            product_kernels.run_in_threads(function, task.ctypes.data, self.threads)
+        del kept
+        status = int(done["status"])
+        at = done["at_value"]
+        if status == solve_kernel.CONVERGED:
+            at = done["at_f"]
+        elif done["at_best"] >= 0 and not (status == solve_kernel.BUDGET and limits.memory == 0):
+            at = done["at_best"]
+        value = states[int(at)][: self.entries].view(self.start.shape).clone()
+        return Outcome(value, status, tuple(residuals[: done["steps"]].tolist()), float(done["contraction"]))
+
+    def _task(
+        self, limits: Limits, states: Tensor, residuals: np.ndarray, team: np.ndarray
+    ) -> tuple[np.ndarray, Sequence[Any]]:
+        """Return the task as 64-bit words, and arrays that have to stay alive while it is used."""
+        memory, size, dtype = limits.memory, states[0].nbytes, torch.finfo(self.start.dtype)
+        sums = np.zeros((self.blocks, step_kernels.SUMS))
+        history = self.start.new_empty((2 * memory + 2 if memory else 0, self.padded))
+        small = np.zeros(2 * step_kernels.MEMORY**2 + step_kernels.MEMORY + step_kernels.SUMS)
+        x, p, q, y = self.work
+        product, first = _prepared(self.step.matrix, x, p, self.threads)
+        _, second = _prepared(self.step.matrix, q, y, self.threads)
+        gamma = small.ctypes.data + 8 * 2 * step_kernels.MEMORY**2
+        task = np.empty(solve_kernel.SOLVE.itemsize // 8, np.int64)
+        numbers: dict[str, int] = self.numbers | {
+            "taken": team.ctypes.data + 8 * solve_kernel.TEAM, "z": states.data_ptr(), "remembers": memory > 0,
+            "r": history.data_ptr(), "last_r": history.data_ptr() + size, "values": history.data_ptr() + 2 * size,
+            "changes": history.data_ptr() + (2 + memory) * size, "gamma": gamma, "sums": sums.ctypes.data,
+            "team": team.ctypes.data, "yield_thread": _sched_yield(), "task": task.ctypes.data,
+            **dict(zip(("enter", "rows", "finish"), _addresses(self.c, self.kind), strict=True)),
+            "product": product,
+            "first_product": first.ctypes.data, "second_product": second.ctypes.data,
+            "norm": limits.norm, "follows": memory == 0, "fixed": limits.fixed, "memory": memory,
+            "max_steps": limits.max_steps, "at_f": -1, "at_last_z": -1, "at_last_f": -1, "at_best": -1,
+            "states": states.data_ptr(), "state_bytes": size, "residuals": residuals.ctypes.data,
+            "gram": small.ctypes.data, "totals": gamma + 8 * step_kernels.MEMORY,
+        }  # fmt: skip
+        reals = {
+            "tol": limits.tol, "growth": limits.growth or 0.0, "rounding": limits.rounding, "eps": dtype.eps,
+            "tiny": dtype.tiny, "shortest": np.inf,
+        }  # fmt: skip
+        whole = [int(numbers.get(name, 0)) for name in step_kernels.FIELDS + solve_kernel.INTEGERS]
+        task[: len(whole)] = whole
+        task[len(whole) :].view(np.float64)[:] = [reals.get(name, 0.0) for name in solve_kernel.REALS]
+        return task, (sums, history, small, first, second)
+
+
+def _prepared(matrix: SparseMatrix, dense: Tensor, out: Tensor, threads: int) -> tuple[int, np.ndarray]:
+    """Return the address of the C function of a product, and the task to call it with.
+
+    A product is repeated with the same task after its first number, the counter of shares, is set to zero.
+    """
+    arrays = (matrix.indptr, matrix.indices, matrix.values)
+    kinds = (product_kernels._NUMPY[array.dtype] for array in arrays[1:])
+    function = product_kernels._kernel(dense.shape[1], *kinds)
+    addresses = [tensor.data_ptr() for tensor in (*arrays, dense, out)]
+    shares = threads * product_kernels.SHARES_PER_THREAD if threads > 1 else 1
+    numbers = matrix.shape[0], matrix.nnz, dense.shape[1], 0, matrix.nnz, shares
+    return function.address, np.array([0, *addresses, *numbers], np.int64)
+
+
+@cache
+def _addresses(c: int, kind: Any) -> tuple[int, ...]:
+    return tuple(kernel(c, kind).address for kernel in (step_kernels.enter, step_kernels.rows, step_kernels.finish))
+
+
+@cache
+def _advance() -> Any:
+    return product_kernels.ThreadFunction(solve_kernel.advance().address)
+
+
+@cache
+def _sched_yield() -> int:
+    """Return the address of the system's function that lets other threads run, or 0."""
+    function = getattr(ctypes.CDLL(None), "sched_yield", None) if os.name == "posix" else None
+    return 0 if function is None else ctypes.cast(function, ctypes.c_void_p).value or 0
