@@ -43,8 +43,6 @@ class LPA(LabelInputted):
     ) -> None:
         solver = solver or Anderson(tol=1e-6, max_steps=1000)
         super().__init__(PropagationStep(lam, type_weights=type_weights), ShareOfTraining(), solver, LastStep())
-        self.lam = lam
-        self.type_weights: Mapping[str, float] | None = type_weights
 
     def on(self, problem: Problem) -> BoundLPA:
         """Bind the method to a problem."""

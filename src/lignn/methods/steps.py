@@ -160,6 +160,10 @@ class PropagationStep(Step):
         self.residual = residual
         self.type_weights = type_weights
 
+    def operator(self, problem: Problem) -> Adjacency:
+        """Return A_λ."""
+        return problem.lazy(self.lam, self.type_weights)
+
     @property
     def reads_labels(self) -> bool:
         """True with residuals, which are added only to nodes that a known label reaches."""
@@ -178,7 +182,7 @@ class PropagationStep(Step):
         With residuals, the state of nodes that no known label reaches is kept at zero: A_λ does not contract there, and
         the residuals would add up without bound.
         """
-        lazy = problem.lazy(self.lam, self.type_weights)
+        lazy = self.operator(problem)
         if self.residual is None:
             return lambda state: lazy @ state
         reached = lazy.restricted(rows=problem.evidence)

@@ -16,7 +16,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lignn.propagation import product_kernels, solve_kernel, step_kernels
+from lignn.propagation import solve_kernel, step_kernels, threads
+from lignn.propagation.product import NARROW
+from lignn.propagation.product_kernels import NUMPY
 from lignn.propagation.sparse import SparseMatrix
 
 BURST = 1 << 31
@@ -114,13 +116,13 @@ class FusedStep:
     def work(self) -> int:
         """Number of multiplications in one step."""
         n, c, hidden = self.shape
-        return 2 * self.matrix.nnz * max(c, product_kernels.NARROW) + 2 * n * c * hidden
+        return 2 * self.matrix.nnz * max(c, NARROW) + 2 * n * c * hidden
 
 
 def tiled(matrix: Tensor) -> Tensor:
     """Return an n×m matrix as tiles×m×lanes, in which the rows of a tile lie side by side; the last tile is padded."""
     n, m = matrix.shape
-    width = step_kernels.lanes(product_kernels._NUMPY[matrix.dtype])
+    width = step_kernels.lanes(NUMPY[matrix.dtype])
     whole = n // width
     tiles = matrix.new_empty((-(-n // width), m, width))
     tiles[:whole].copy_(matrix[: whole * width].view(whole, width, m).transpose(1, 2))
@@ -138,12 +140,12 @@ class _Run:
     ) -> None:  # fmt: skip
         self.step, self.start = step, start
         n, self.c, hidden = step.shape
-        self.kind = product_kernels._NUMPY[start.dtype]
+        self.kind = NUMPY[start.dtype]
         width = step_kernels.lanes(self.kind)
         tiles = -(-n // width)
         self.blocks = -(-tiles // step_kernels.BLOCK_TILES)
         self.entries, self.padded = n * self.c, tiles * width * self.c
-        self.threads = product_kernels.threads_for(step.work)
+        self.threads = threads.threads_for(step.work)
         self.work = start.new_empty((4, tiles * width, self.c))
         self.work[:, n:] = 0
         tensors = {
@@ -179,7 +181,7 @@ class _Run:
         done["burst"] = burst
         while done["status"] == solve_kernel.RUNNING:
             team[:] = 0
-            product_kernels.run_in_threads(function, task.ctypes.data, self.threads)
+            threads.run_in_threads(function, task.ctypes.data, self.threads)
         del kept
         status = int(done["status"])
         at = done["at_value"]
@@ -199,8 +201,8 @@ class _Run:
         history = self.start.new_empty((2 * memory + 2 if memory else 0, self.padded))
         small = np.zeros(2 * step_kernels.MEMORY**2 + step_kernels.MEMORY + step_kernels.SUMS)
         x, p, q, y = self.work
-        product, first = _prepared(self.step.matrix, x, p, self.threads)
-        _, second = _prepared(self.step.matrix, q, y, self.threads)
+        product, first = self._product(x, p, limits.max_steps)
+        _, second = self._product(q, y, limits.max_steps)
         gamma = small.ctypes.data + 8 * 2 * step_kernels.MEMORY**2
         task = np.empty(solve_kernel.SOLVE.itemsize // 8, np.int64)
         numbers: dict[str, int] = self.numbers | {
@@ -225,19 +227,10 @@ class _Run:
         task[len(whole) :].view(np.float64)[:] = [reals.get(name, 0.0) for name in solve_kernel.REALS]
         return task, (sums, history, small, first, second)
 
-
-def _prepared(matrix: SparseMatrix, dense: Tensor, out: Tensor, threads: int) -> tuple[int, np.ndarray]:
-    """Return the address of the C function of a product, and the task to call it with.
-
-    A product is repeated with the same task after its first number, the counter of shares, is set to zero.
-    """
-    arrays = (matrix.indptr, matrix.indices, matrix.values)
-    kinds = (product_kernels._NUMPY[array.dtype] for array in arrays[1:])
-    function = product_kernels._kernel(dense.shape[1], *kinds)
-    addresses = [tensor.data_ptr() for tensor in (*arrays, dense, out)]
-    shares = threads * product_kernels.SHARES_PER_THREAD if threads > 1 else 1
-    numbers = matrix.shape[0], matrix.nnz, dense.shape[1], 0, matrix.nnz, shares
-    return function.address, np.array([0, *addresses, *numbers], np.int64)
+    def _product(self, dense: Tensor, out: Tensor, steps: int) -> tuple[int, np.ndarray]:
+        """Return the address of the C function of a product, and the task to call it with."""
+        ((function, task),) = self.step.matrix.product.prepared(dense, out, self.threads, steps)
+        return ctypes.cast(function, ctypes.c_void_p).value or 0, task
 
 
 @cache
@@ -247,7 +240,7 @@ def _addresses(c: int, kind: Any) -> tuple[int, ...]:
 
 @cache
 def _advance() -> Any:
-    return product_kernels.ThreadFunction(solve_kernel.advance().address)
+    return threads.ThreadFunction(solve_kernel.advance().address)
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module
@@ -241,8 +241,8 @@ class SparseMatrix:
             return _ProductHere.apply(dense, self)
         if _profiles():
             with torch.profiler.record_function("lignn::spmm"):
-                return self._product(dense)
-        return self._product(dense)
+                return self.product(dense)
+        return self.product(dense)
 
     def _runs_here(self, dense: Tensor) -> bool:
         """Return whether a product is computed by the kernel and nobody watches operators.
@@ -260,13 +260,13 @@ class SparseMatrix:
         )
 
     @cached_property
-    def _product(self) -> Callable[[Tensor], Tensor]:
+    def product(self) -> Any:
         """The product on the CPU, with everything that was chosen for it."""
         return _kernels().Product(*self._arrays, self.shape[1])
 
     def __getstate__(self) -> dict[str, Any]:
         # Addresses of memory cannot be copied or pickled. They are found again at the first product.
-        return {name: value for name, value in vars(self).items() if name != "_product"}
+        return {name: value for name, value in vars(self).items() if name != "product"}
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """Return the matrix with another dtype, on another device, or both; the arguments are those of `Module.to`."""
