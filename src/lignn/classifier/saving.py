@@ -70,7 +70,7 @@ def write(folder: str | PathLike[str], fitted: Fitted, settings: str | None = No
         fitted: the fitted state.
         settings: content of the file `settings.toml`.
     """
-    weight = {OF_LOSS: imbalance.by_name(fitted.classes, fitted.settings.parameters[OF_LOSS])}
+    weight = {OF_LOSS: imbalance.by_name(fitted.classes, fitted.settings.parameters.get(OF_LOSS))}
     plain, objects = _plain_parameters({**fitted.settings.parameters, **weight})
     with generations.new_generation(folder, CONFIG, (*_FILES, SETTINGS)) as temporary:
         if settings is not None:
