@@ -153,7 +153,9 @@ def test_depth_classes_and_loose_dropout_take_the_plain_way():
 
 
 @pytest.mark.parametrize(
-    "solver", [Broyden(), Picard(norm=lambda change: change.length), Picard(max_steps=0)], ids=repr
+    "solver",
+    [Broyden(), Picard(norm=lambda change: change.length), Picard(max_steps=0)],
+    ids=["broyden", "own norm", "no steps"],
 )
 def test_other_solvers_and_norms_take_the_plain_way(solver):
     fn, start = bound_map()

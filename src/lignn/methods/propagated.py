@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -65,9 +66,8 @@ class BoundLPA(BoundLabelInputted):
         with torch.no_grad():
             first = torch.zeros_like(labels.onehot) if start is None else start.detach()
             rows = labels.onehot[nodes.to(first.device)]
-            last, value = propagate(
-                self.problem.lazy(self.method.lam, self.method.step.type_weights), first, nodes, rows, solver.max_steps
-            )
+            lazy = cast(PropagationStep, self.method.step).operator(self.problem)
+            last, value = propagate(lazy, first, nodes, rows, solver.max_steps)
             change = Change(value - last, value)
             if not math.isfinite(change.length):
                 return super().solve(start, solver)  # finds the step at which the state became infinite
