@@ -328,14 +328,14 @@ class Graph:
         """
         from lignn.graph import opening
 
-        return opening.read(path, edges, missing, columns, ignore, features, like)
+        return opening.read(path, edges, opening.Options(missing, columns, ignore, features, like))
 
     @classmethod
     def from_tables(cls, nodes: Any, edges: Any, name: str = "graph", **options: Any) -> Graph:
         """Return a graph from two tables of pandas, Polars or Arrow; `options` are those of `read`."""
         from lignn.graph import opening
 
-        return opening.from_tables(nodes, edges, name, **options)
+        return opening.from_tables(nodes, edges, name, opening.Options(**options))
 
     def write(self, path: str | PathLike[str]) -> None:
         """Write this graph to one file if `path` ends in `.npz`, else to a folder of tables."""

@@ -70,8 +70,11 @@ def read(
     refused: list[str] = []
     if not strict and columns.features:
         chosen = {name: texts[name] if name == columns.type else cells[name] for name in columns.features}
-        features, refused = infer.features(table, pa.table(chosen))
+        features = pa.table(chosen)
         x = infer.matrix(features)
+        if x is None:  # otherwise there is nothing to look for in any column, and there may be very many
+            features, refused = infer.features(table, features)
+            x = infer.matrix(features)
         features = features if features.num_columns else None
     kept = tuple(name for name in columns.features if name not in set(refused)) if refused else columns.features
     ids, others = texts[columns.id], tuple(refused)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from os import PathLike
 from os.path import isdir
 from pathlib import Path
@@ -13,32 +14,41 @@ from lignn.graph.graph import Graph
 
 if TYPE_CHECKING:
     from lignn.graph.reading import Reading
+    from lignn.graph.table_reader import Tables
 
 FEATURES = ("auto", "raw")
 
 
-def read(
-    path: str | PathLike[str],
-    edges: str | PathLike[str] | None = None,
-    missing: Collection[str] | None = None,
-    columns: Mapping[str, str] | None = None,
-    ignore: Collection[str] = (),
-    features: str = "auto",
-    like: Reading | None = None,
-) -> Graph:
+@dataclass(frozen=True)
+class Options:
+    """How tables are read, see `Graph.read`."""
+
+    missing: Collection[str] | None = None
+    columns: Mapping[str, str] | None = None
+    ignore: Collection[str] = ()
+    features: str = "auto"
+    like: Reading | None = None
+
+    def __post_init__(self) -> None:
+        if self.features not in FEATURES:
+            raise unknown("features", self.features, FEATURES)
+
+
+def read(path: str | PathLike[str], edges: str | PathLike[str] | None, options: Options) -> Graph:
     """Read a graph, see `Graph.read`."""
     path = Path(path)
-    if features not in FEATURES:
-        raise unknown("features", features, FEATURES)
     if edges is None and not isdir(path) and path.suffix == ".npz":
-        for name, value in (("missing", missing), ("columns", columns), ("ignore", ignore or None)):
+        for name, value in (
+            ("missing", options.missing),
+            ("columns", options.columns),
+            ("ignore", options.ignore or None),
+        ):
             if value is not None:
                 raise TableError(f"{path}: {name} is for tables; in an .npz file, the label -1 means unknown")
         from lignn.graph import archive
 
         return archive.read(path)
     from lignn.graph import table_file, table_reader  # import pyarrow, which is slow and not needed for .npz files
-    from lignn.graph.roles import Wanted
 
     if edges is None and not isdir(path):
         _check_place(path)
@@ -48,28 +58,22 @@ def read(
             raise TableError(
                 f"{path}: not a graph; give a folder with nodes.csv and edges.csv, the two files, or an .npz file"
             )
-    tables = table_reader.Tables.at(path, None if edges is None else Path(edges))
-    return table_reader.read(tables, Wanted(columns or {}, ignore, like), missing, features == "raw")
+    return _read(table_reader.Tables.at(path, None if edges is None else Path(edges)), options)
 
 
-def from_tables(
-    nodes: Any,
-    edges: Any,
-    name: str,
-    missing: Collection[str] | None = None,
-    columns: Mapping[str, str] | None = None,
-    ignore: Collection[str] = (),
-    features: str = "auto",
-    like: Reading | None = None,
-) -> Graph:
+def from_tables(nodes: Any, edges: Any, name: str, options: Options) -> Graph:
     """Return a graph from tables in memory, see `Graph.from_tables`."""
+    from lignn.graph import table_reader
+
+    return _read(table_reader.Tables.in_memory(nodes, edges, name), options)
+
+
+def _read(tables: Tables, options: Options) -> Graph:
     from lignn.graph import table_reader
     from lignn.graph.roles import Wanted
 
-    if features not in FEATURES:
-        raise unknown("features", features, FEATURES)
-    tables = table_reader.Tables.in_memory(nodes, edges, name)
-    return table_reader.read(tables, Wanted(columns or {}, ignore, like), missing, features == "raw")
+    wanted = Wanted(options.columns or {}, options.ignore, options.like)
+    return table_reader.read(tables, wanted, options.missing, options.features == "raw")
 
 
 def _check_place(path: Path) -> None:
