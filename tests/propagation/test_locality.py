@@ -27,13 +27,6 @@ def grid(side):
     return sp.csr_array(matrix[mixed][:, mixed])
 
 
-def test_only_large_square_matrices_are_ordered_and_only_if_used_often():
-    many = locality.MORE_ROWS_THAN + 1
-    assert locality.products_until_ordered(many, many) == locality.REPAID_AFTER
-    assert locality.products_until_ordered(many, many + 1) == 0
-    assert locality.products_until_ordered(many - 1, many - 1) == 0
-
-
 def test_nodes_of_a_community_are_computed_together():
     matrix = Adjacency.normalized(graph_with_communities(20 * COMMUNITY, 400_000)).to_scipy()
     order = locality.row_order(matrix)

@@ -101,6 +101,15 @@ def test_what_was_chosen_is_not_copied(matrix):
         assert torch.equal(other @ dense, expected)
 
 
+@pytest.mark.parametrize(("rows", "columns", "ordered"), [(101, 101, True), (100, 100, False), (101, 102, False)])
+def test_only_large_square_matrices_are_ordered(rows, columns, ordered, ordering, monkeypatch):
+    calls = []
+    monkeypatch.setattr(locality, "ordered", lambda *arrays: calls.append(arrays) or (*arrays, None))
+    matrix = SparseMatrix.from_scipy(sp.random_array((rows, columns), density=0.2, rng=np.random.default_rng(0)))
+    counts = [matrix @ torch.rand(columns, 3).double() is not None and len(calls) for _ in range(5)]
+    assert counts == ([0, 0, 1, 1, 1] if ordered else [0] * 5)
+
+
 def test_order_of_the_rows_changes_no_bit(ordering, threads):
     adj = Adjacency.normalized(graph_with_communities(5000, 60_000))
     dense = torch.rand(5000, 8, generator=torch.Generator().manual_seed(0))

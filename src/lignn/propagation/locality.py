@@ -30,11 +30,6 @@ Arrays = tuple[Tensor, Tensor, Tensor, Tensor | None]
 """Row pointers, indices and values of rows in some order, and that order; None for the order of the matrix."""
 
 
-def products_until_ordered(rows: int, columns: int) -> int:
-    """Return after how many products the rows of a matrix are worth ordering; 0 if they never are."""
-    return REPAID_AFTER if rows == columns and rows > MORE_ROWS_THAN else 0
-
-
 def ordered(indptr: Tensor, indices: Tensor, values: Tensor) -> Arrays:
     """Return the rows of a square matrix in a better order, or as they are if no order is much better."""
     rows = len(indptr) - 1

@@ -46,7 +46,8 @@ class Product:
         self.rows, self.entries = indptr.shape[0] - 1, indices.shape[0]
         self.arrays: tuple[Tensor, Tensor, Tensor, Tensor | None] = indptr, indices, values, None
         self._passes: dict[int, tuple[list[Pass], int]] = {}
-        self._until_ordered = locality.products_until_ordered(self.rows, columns)
+        large = self.rows == columns and self.rows > locality.MORE_ROWS_THAN
+        self._until_ordered = locality.REPAID_AFTER if large else 0
 
     def __call__(self, dense: Tensor) -> Tensor:
         """Return the product with a dense matrix of the same dtype on the CPU."""
