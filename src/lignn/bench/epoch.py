@@ -12,7 +12,7 @@ from lignn.evaluation import peak
 SideClass = type[Lignn] | type[Textbook]
 SIDES: dict[str, SideClass] = {"lignn": Lignn, "textbook": Textbook}
 ROUNDS = {"chameleon": 15, "amazon_photo": 9, "coauthor_physics": 3}
-TIME_TO_REACH = {"chameleon": 12, "amazon_photo": 12, "coauthor_physics": 40}
+TIME_TO_REACH = {"chameleon": 30, "amazon_photo": 45, "coauthor_physics": 200}
 MEMORY_TO_REACH = {"coauthor_physics": 4}
 CONFIG = {"forward": 10, "adjoint": 10, "evaluation": 10, "hidden": HIDDEN, "setting": "inductive, paper split 0"}
 
