@@ -97,7 +97,7 @@ def test_what_was_chosen_is_not_copied(matrix):
     dense = torch.rand(40, 3)
     expected = matrix @ dense
     for other in (copy.copy(matrix), copy.deepcopy(matrix), pickle.loads(pickle.dumps(matrix))):
-        assert "_product" not in vars(other)
+        assert "product" not in vars(other)
         assert torch.equal(other @ dense, expected)
 
 
@@ -114,11 +114,11 @@ def test_order_of_the_rows_changes_no_bit(ordering, threads):
     adj = Adjacency.normalized(graph_with_communities(5000, 60_000))
     dense = torch.rand(5000, 8, generator=torch.Generator().manual_seed(0))
     results = [adj @ dense for _ in range(2)]
-    assert adj._product.arrays[3] is None
+    assert adj.product.arrays[3] is None
     for count in (1, 2, 3):
         threads(count)
         results.append(adj @ dense)
-    assert not torch.equal(adj._product.arrays[3], torch.arange(5000, dtype=torch.int32))
+    assert not torch.equal(adj.product.arrays[3], torch.arange(5000, dtype=torch.int32))
     assert all(torch.equal(result, results[0]) for result in results)
 
 
@@ -131,16 +131,16 @@ def test_order_of_the_nodes_changes_only_the_order_of_the_result(ordering):
     dense = torch.rand(5000, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     for _ in range(4):
         torch.testing.assert_close((first @ dense)[mixed], second @ dense[mixed], rtol=1e-12, atol=1e-14)
-    assert first._product.arrays[3] is not None
-    assert second._product.arrays[3] is not None
+    assert first.product.arrays[3] is not None
+    assert second.product.arrays[3] is not None
 
 
 def test_a_prepared_product_can_be_repeated(ordering):
     adj = Adjacency.normalized(graph_with_communities(5000, 60_000))
     dense = torch.rand(5000, 8, generator=torch.Generator().manual_seed(0))
     expected, out = adj @ dense, torch.empty(5000, 8)
-    [(function, task)] = adj._product.prepared(dense, out, 2, expected=10)
-    assert adj._product.arrays[3] is not None
+    [(function, task)] = adj.product.prepared(dense, out, 2, expected=10)
+    assert adj.product.arrays[3] is not None
     for _ in range(2):
         out.zero_()
         task[0] = 0

@@ -67,8 +67,7 @@ class IGNN(Representation):
         def step(z: Tensor) -> Tensor:
             return torch.addmm(offset, adj @ z, self.weight).relu_()
 
-        # The first step from zero needs no product: it is the offset.
-        solution = known or solve(step, offset.relu(), self.solver, throw=False)
+        solution = known or solve(step, torch.zeros_like(offset), self.solver, throw=False)
         return differentiable(step, solution, self.solver, gradient=Implicit(solver=self.solver))
 
 
