@@ -107,6 +107,12 @@ def settings_file(folder: str | PathLike[str]) -> Path:
     return generations.current(folder) / SETTINGS
 
 
+def identity(folder: str | PathLike[str]) -> str | None:
+    """Return the checksum of the config in a folder, which no other model has; None if there is no model."""
+    config = generations.current(folder) / CONFIG
+    return _checksum(config) if config.is_file() else None
+
+
 def read(folder: str | PathLike[str], objects: Mapping[str, Any]) -> tuple[dict[str, Any], Fitted]:
     """Return the parameters and the fitted state of a saved classifier.
 

@@ -43,7 +43,8 @@ def predict(
 ) -> None:
     """Predict every node's label: id, label, confidence, evidence, the label given, all class probabilities."""
     from lignn import classifier
-    from lignn.cli import options, prediction_table
+    from lignn.classifier import prediction_table
+    from lignn.cli import options
     from lignn.errors import InputError
     from lignn.graph import label_table
 
