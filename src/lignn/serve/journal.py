@@ -167,12 +167,17 @@ class Journal:
         """Return changes in their order: after a number, of one kind and key, by one person, at most `limit`."""
         conditions = {"seq > ?": after, "kind = ?": kind, "key = ?": key, "who = ?": who}
         given = {condition: value for condition, value in conditions.items() if value is not None}
-        query = (
-            f"SELECT seq, time, who, kind, key, old, new FROM changes WHERE {' AND '.join(given)} ORDER BY seq LIMIT ?"
-        )
+        return self._entries(f"WHERE {' AND '.join(given)} ORDER BY seq LIMIT ?", (*given.values(), limit))
+
+    def latest(self, count: int) -> list[Entry]:
+        """Return the last changes of labels, the newest first."""
+        return self._entries("WHERE kind = 'label' ORDER BY seq DESC LIMIT ?", (count,))
+
+    def _entries(self, which: str, values: Sequence[Any]) -> list[Entry]:
+        query = f"SELECT seq, time, who, kind, key, old, new FROM changes {which}"
         return [
             Entry(seq, time, by, Change(what, about, json.loads(new), json.loads(old)))
-            for seq, time, by, what, about, old, new in self._read(query, (*given.values(), limit))
+            for seq, time, by, what, about, old, new in self._read(query, values)
         ]
 
     def last(self) -> int:

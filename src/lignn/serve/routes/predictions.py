@@ -29,6 +29,13 @@ async def one(node_id: NodeId, service: TheService) -> Response:
     return versioned(state.record(state.number(node_id)))
 
 
+@router.get("/predictions.{ending}", response_class=Response, responses={200: {"content": {"text/csv": {}}}})
+async def table(ending: Literal["csv", "parquet"], service: TheService) -> Response:
+    """Return the predictions of all nodes as a table."""
+    state = service.state
+    return await service.compute(_file, state, np.arange(state.graph.num_nodes), ending)
+
+
 @router.post("/predictions", response_model=PredictionsOut)
 async def many(
     service: TheService,
@@ -42,8 +49,6 @@ async def many(
     else:
         numbers = np.arange(state.graph.num_nodes)
     if format != "json":
-        if state.fitted is None:
-            raise InputError("there is no model yet, so there are no predictions to write")
         return await service.compute(_file, state, numbers, format)
     page = numbers[wanted.offset : wanted.offset + wanted.limit]
     end = wanted.offset + len(page)
@@ -85,6 +90,8 @@ def _given(decision: Decision) -> list[str | None]:
 
 def _file(state: State, numbers: np.ndarray, ending: str) -> Response:
     """Return predictions as the content of a file."""
+    if state.fitted is None:
+        raise InputError("there is no model yet, so there are no predictions to write")
     table = prediction_table.of(state.decision(numbers))
     if ending == "csv":
         content = prediction_table.as_csv(table).encode()
