@@ -71,11 +71,11 @@ class Overview:
             if transitions is not None:
                 title = "Label transitions along edges (%)"
                 self._card(title, pictures.matrix(transitions, names, "at the target", "at the source", dark))
-            self._card(_map_title(state, drawn), _map_option(state, drawn, dark), tall=True)
             with ui.element("section").classes("card"):
                 heading("Certificate")
                 for line in words.splitlines():
                     ui.label(line)
+            self._card(_map_title(state, drawn), _map_option(state, drawn, dark), tall=True)
 
     def _card(self, title: str, option: dict[str, Any], tall: bool = False) -> None:
         with ui.element("section").classes("card tall" if tall else "card"):

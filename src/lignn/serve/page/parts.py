@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from typing import Any
+
 from nicegui import ui
 
 from lignn.serve.page import pictures

@@ -112,7 +112,7 @@ def neighbourhood(
         "emphasis": {"focus": "adjacency"},
         "edgeSymbolSize": 7,
     }
-    return _base(dark) | {"series": [series]}
+    return _base(dark) | ({"series": [series]} if nodes else {})
 
 
 def _node(
@@ -273,6 +273,7 @@ def chart_map(
     series = {
         "type": "graph",
         "layout": "none",
+        "preserveAspect": True,
         "roam": True,
         "data": data,
         "links": [{"source": int(a), "target": int(b)} for a, b in links],

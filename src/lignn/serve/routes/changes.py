@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Query
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from lignn.errors import InputError
@@ -46,7 +47,7 @@ async def add_nodes(
         outcome = await service.compute(_tried, service.state, changes)
         return versioned(told(outcome, ids) | {"version": outcome.before.version})
     if service.policy.read_only:
-        raise InputError("the service is read-only; add ?dry_run=true to predict nodes without keeping them")
+        raise HTTPException(403, "the service is read-only; add ?dry_run=true to predict nodes without keeping them")
     return versioned(told(await service.change(Request(changes, who)), ids))
 
 

@@ -7,6 +7,7 @@ from urllib.parse import unquote
 
 import orjson
 from fastapi import Depends, Header, Request
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from lignn.errors import InputError
@@ -77,8 +78,6 @@ async def _expected(
 async def _writable(request: Request) -> None:
     service: Service = request.app.state.service
     if service.policy.read_only:
-        from starlette.exceptions import HTTPException
-
         raise HTTPException(403, "the service is read-only; start it without --read-only to change anything")
 
 
