@@ -23,6 +23,7 @@ SUITES = {
     "latency": "one new label",
     "attention": "one layer of graph attention, forward and backward",
     "limits": "achieved memory bandwidth, and where an epoch's time goes",
+    "serve": "requests to lignn serve over HTTP",
 }
 """What each suite measures, by its name."""
 

@@ -53,7 +53,8 @@ def versioned(content: dict[str, Any]) -> Json:
     return Json(content, headers={"ETag": f'"{content["version"]}"'})
 
 
-def _service(request: Request) -> Service:
+async def _service(request: Request) -> Service:
+    # A plain function would be called in a thread of its own.
     return request.app.state.service
 
 
