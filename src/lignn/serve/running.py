@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -45,6 +46,8 @@ def run(
         tls_key: its key.
         say: called with the lines for the user.
     """
+    # NiceGUI looks at all objects of the process when it starts, also at deprecated ones of torch.
+    warnings.filterwarnings("ignore", category=FutureWarning, module="nicegui")
     listening = _listen(policy.host, port)
     service = Service(place, policy)
     config = uvicorn.Config(

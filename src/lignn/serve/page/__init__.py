@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 
 from fastapi import FastAPI
@@ -28,13 +27,5 @@ def mount(app: FastAPI, service: Service) -> None:
         client.on_delete(frame.leave)
         await client.connected(timeout=30)
         await frame.open()
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # NiceGUI looks at all objects, also at deprecated ones of torch
-        _run(app)
-
-
-def _run(app: FastAPI) -> None:
-    from nicegui import ui
 
     ui.run_with(app, title="lignn", dark=None, show_welcome_message=False, reconnect_timeout=20.0)
