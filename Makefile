@@ -5,7 +5,7 @@ PYTHON := python3
 endif
 BIN := .venv/bin
 
-.PHONY: demo test coverage lint format bench fuzz clean
+.PHONY: demo test coverage lint format bench fuzz soak clean
 
 demo: .venv/installed
 	mkdir -p demo
@@ -36,6 +36,11 @@ LIGNN_FUZZ ?= 3600
 fuzz: .venv/installed
 	$(BIN)/python -m tests.faults.readers --seconds $(LIGNN_FUZZ) --examples 500
 	LIGNN_FAULTS=all $(BIN)/python -m pytest -n auto --dist worksteal tests/faults
+
+# The service for ten minutes: killed under writers, then under many clients. See docs/serving.md.
+LIGNN_SOAK ?= 600
+soak: .venv/installed
+	$(BIN)/python -m tests.serve.soak --seconds $(LIGNN_SOAK)
 
 # The checkout is installed in editable mode: only a change of what it depends on installs anything again.
 .venv/installed: pyproject.toml constraints.txt

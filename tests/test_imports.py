@@ -27,6 +27,7 @@ ORDER = [
     "evaluation",
     "studies",
     "bench",
+    "serve",
     "cli",
 ]
 ENTRY_POINTS = {"__init__", "__main__"}
@@ -69,11 +70,11 @@ def modules_after(code: str) -> set[str]:
 @pytest.mark.parametrize(
     "code", ["import lignn", "import lignn; lignn.Graph, lignn.methods, lignn.fixed_point, lignn.Adjacency"]
 )
-def test_import_needs_neither_pyg_nor_numba(code):
-    assert not modules_after(code) & {"torch_geometric", "numba"}
+def test_import_needs_neither_pyg_nor_numba_nor_a_server(code):
+    assert not modules_after(code) & {"torch_geometric", "numba", "fastapi", "uvicorn", "nicegui", "sqlite3"}
 
 
-VERBS = ["fit", "predict", "compare", "diagnose", "tune", "reproduce", "report", "datasets", "bench"]
+VERBS = ["fit", "predict", "compare", "diagnose", "tune", "reproduce", "report", "datasets", "bench", "serve", "labels"]
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], *([verb, "--help"] for verb in VERBS)])

@@ -36,6 +36,18 @@ class ConfigError(InputError):
     """A setting that is unknown or has an impossible value."""
 
 
+class ConflictError(InputError):
+    """A change that does not fit what is there by now, such as a node that exists already."""
+
+
+class UnknownNodeError(InputError):
+    """A node that is not in the graph."""
+
+
+class JournalError(LignnError, RuntimeError):
+    """A journal of changes that cannot be opened, read or written."""
+
+
 class ConvergenceError(LignnError, RuntimeError):
     """A solve that did not reach its tolerance; `solution` holds what it reached."""
 

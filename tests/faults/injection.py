@@ -199,7 +199,7 @@ def prepare(folder: Path) -> None:
 
 
 def main(base: Path) -> None:
-    for name in ("lignn.cli.prediction_table", "lignn.propagation.product_kernels", "lignn.studies.run"):
+    for name in ("lignn.classifier.prediction_table", "lignn.propagation.product_kernels", "lignn.studies.run"):
         importlib.import_module(name)
     for name in ("tests.cli.conftest", "torch._dynamo"):  # the optimizer imports the latter
         importlib.import_module(name)

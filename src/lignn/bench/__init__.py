@@ -24,6 +24,7 @@ SUITES = {
     "attention": "one layer of graph attention, forward and backward",
     "reading": "tables of a large graph, from files to tensors",
     "limits": "achieved memory bandwidth, and where an epoch's time goes",
+    "serve": "requests to lignn serve over HTTP",
 }
 """What each suite measures, by its name."""
 

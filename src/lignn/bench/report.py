@@ -32,6 +32,7 @@ def _three_digits(value: float) -> str:
 
 _FIGURES: dict[str, Callable[[float], str]] = {
     "p99": lambda value: f"99 %: {duration(value)}",
+    "requests_per_second": lambda value: f"{value:.0f} a second",
     "peak_mib": lambda value: f"{value / 1024:.2f} GiB" if value >= 1024 else f"{_three_digits(value)} MiB",
     "epochs": lambda value: f"{value:.0f} epochs",
     "score": lambda value: f"{100 * value:.1f} % right",

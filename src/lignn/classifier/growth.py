@@ -45,7 +45,7 @@ def grow(
     if graph.node_ids is not None:
         node_ids = np.concatenate([graph.node_ids, np.asarray(ids, graph.node_ids.dtype)])
     added = Graph(
-        _edge_index(edges, node_ids),
+        edge_numbers(edges, node_ids),
         num_nodes=n,
         node_ids=node_ids,
         edge_weight=edge_weight,
@@ -70,9 +70,8 @@ def grow(
     )
 
 
-def labels_for(prediction: Prediction, num_nodes: int) -> KnownLabels:
+def labels_for(labels: KnownLabels, num_nodes: int) -> KnownLabels:
     """Return the known labels, with unknown rows for the new nodes."""
-    labels = prediction.problem.labels
     return replace(labels, mask=padded(labels.mask, num_nodes), onehot=padded(labels.onehot, num_nodes))
 
 
@@ -111,7 +110,7 @@ def _count_new(ids: Sequence[str] | None, features: Any) -> int:
     return len(ids) if ids is not None else max(int(features or 0), 0)
 
 
-def _edge_index(edges: Any, node_ids: np.ndarray | None) -> Any:
+def edge_numbers(edges: Any, node_ids: np.ndarray | None) -> Any:
     """Return 2×E node numbers from numbers or ids."""
     texts = np.asarray(edges) if not isinstance(edges, Tensor) else None
     if texts is None or texts.dtype.kind not in "UTO":

@@ -14,11 +14,13 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from lignn.classifier import columns, explain, fitting, growth, imbalance, saving, scoring, suggest
+from lignn.classifier import explain, fitting, imbalance, saving, scoring, suggest
 from lignn.classifier.assessment import Assessed
 from lignn.classifier.calibration import at_temperature
-from lignn.classifier.certificate import Certificate, certify, unique_for_all_labels
+from lignn.classifier.certificate import Certificate, certify
 from lignn.classifier.decision import Decision
+from lignn.classifier.draft import Draft
+from lignn.classifier.editing import GraphEditing
 from lignn.classifier.fitting import try_starts, warn_if_start_matters, warn_if_unsolved
 from lignn.classifier.model import Estimator, Fitted, Model
 from lignn.classifier.settings import Settings
@@ -33,7 +35,7 @@ from lignn.methods import Method, Prediction
 from lignn.training import Progress
 
 
-class NodeClassifier(Assessed, ClassifierMixin, Estimator):
+class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
     """Labels for the nodes of a half-labelled graph.
 
     Parameters are stored as given and checked by `fit`; None stands for the preset's value.
@@ -78,7 +80,7 @@ class NodeClassifier(Assessed, ClassifierMixin, Estimator):
         backbone_options: more options of the backbone, e.g. `{"num_layers": 3}`.
 
     Attributes:
-        graph_: the graph it was fitted on, and nodes added since.
+        graph_: the graph it was fitted on, with the changes made since.
         features_: the columns of the graph's table, and what became of each; empty for features that are taken as they
             are.
         split_: the split it was fitted with; nodes that `refit` or updates have trained on are in its training part.
@@ -291,15 +293,10 @@ class NodeClassifier(Assessed, ClassifierMixin, Estimator):
             The decision on the new nodes.
         """
         check_is_fitted(self)
-        fitted, old = self._fitted, self.graph_.num_nodes
-        features = columns.new_rows(features, fitted.preparation)
-        graph = growth.grow(self.graph_, features, edges, ids, edge_weight, edge_type)
-        bound = scoring.bind(fitted, graph, growth.labels_for(fitted.prediction, graph.num_nodes))
-        proved = bound.accepts_start and unique_for_all_labels(bound)
-        prediction = bound.solve(growth.state_for(fitted.prediction, graph.num_nodes) if proved else None)
-        split = growth.split_for(self.split_, graph.num_nodes)
-        self._take(replace(fitted, graph=graph, split=split, prediction=prediction))
-        warn_if_unsolved(prediction)
+        old = self.graph_.num_nodes
+        draft = Draft.of(self._fitted).with_nodes(features, edges, ids, edge_weight, edge_type)
+        self._take(draft.solved(self._fitted))
+        warn_if_unsolved(self._fitted.prediction)
         return self.decision()[slice(old, None)]
 
     def explain(self, node: Any, k: int = 10) -> explain.Explanation:

@@ -117,6 +117,12 @@ def settings_file(folder: str | PathLike[str]) -> Path:
     return generations.current(folder) / SETTINGS
 
 
+def identity(folder: str | PathLike[str]) -> str | None:
+    """Return the checksum of the config in a folder, which no other model has; None if there is no model."""
+    config = generations.current(folder) / CONFIG
+    return config_file.checksum(config) if config.is_file() else None
+
+
 def read(folder: str | PathLike[str], objects: Mapping[str, Any]) -> tuple[dict[str, Any], Model]:
     """Return the parameters and the fitted state of a saved classifier.
 

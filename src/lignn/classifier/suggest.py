@@ -7,6 +7,7 @@ from torch import Tensor
 
 from lignn.errors import InputError
 from lignn.methods import Prediction
+from lignn.propagation import Adjacency
 
 HOPS = 3
 """Number of hops that a label is assumed to reach."""
@@ -19,18 +20,23 @@ def entropy(probabilities: Tensor, multilabel: bool) -> Tensor:
 
 
 def suggest(prediction: Prediction, k: int) -> Tensor:
-    """Return `k` unlabelled nodes, the most valuable first.
+    """Return `k` unlabelled nodes, the most valuable first: those within whose reach much uncertainty lies."""
+    candidates = ~prediction.problem.labels.mask.to(prediction.problem.device)
+    uncertainty = entropy(prediction.probabilities, prediction.problem.labels.multilabel) * candidates
+    return most_valuable(prediction.problem.adjacency("row"), uncertainty, candidates, k)
+
+
+def most_valuable(reach: Adjacency, uncertainty: Tensor, candidates: Tensor, k: int) -> Tensor:
+    """Return `k` of the candidates (a mask), the most valuable first.
 
     The value of labelling i is the uncertainty that it can reach, `Σ_j (P³)_ji H_j`, with H the entropy of the
     predictions and `P = D^-1 (A + I)`, so that `(P³)_ji` is the share of j's neighbourhood of three hops that i makes
     up. After the best node is taken, the uncertainty within its reach counts as resolved in that share, and the next
     one is looked for. So suggestions spread over the graph.
     """
-    candidates = ~prediction.problem.labels.mask.to(prediction.problem.device)
     if not 1 <= k <= int(candidates.sum()):
         raise InputError(f"k: between 1 and {int(candidates.sum())} unlabelled nodes can be suggested, got {k}")
-    reach = prediction.problem.adjacency("row")
-    left = entropy(prediction.probabilities, prediction.problem.labels.multilabel) * candidates
+    candidates, left = candidates.clone(), uncertainty
     chosen = []
     for _ in range(k):
         value = left

@@ -114,7 +114,7 @@ class TabularClassifier(ClassifierMixin, BaseEstimator):
             np.concatenate([table.edge_index.numpy(), [neighbours.flatten(), new]], 1),
             x=np.concatenate([table.x.numpy(), X]),
         )
-        problem = Problem.with_labels(graph, labels_for(prediction, graph.num_nodes))
+        problem = Problem.with_labels(graph, labels_for(prediction.problem.labels, graph.num_nodes))
         start = state_for(prediction, graph.num_nodes)
         solver = None if start is None else Picard(tol=0, max_steps=_PASSES)
         probabilities = prediction.bound.method.on(problem).solve(start, solver).probabilities

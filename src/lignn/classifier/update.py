@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from torch import Tensor
+
 from lignn.classifier.certificate import unique_for_all_labels
 from lignn.equilibrium import Solution
 from lignn.errors import InputError
@@ -18,17 +20,19 @@ from lignn.methods import BoundMethod, Prediction
 
 @dataclass(frozen=True, eq=False)
 class Update:
-    """The effect of a change of labels.
+    """The effect of a change of labels, or of the graph.
 
     Attributes:
         before: the prediction before the change.
         after: the prediction after it.
         reason: why the solve started from zero, or what else was done; empty if it started from the last equilibrium.
+        kept: mask of the nodes of before that are still there; None: all of them.
     """
 
     before: Prediction = field(repr=False)
     after: Prediction = field(repr=False)
     reason: str = ""
+    kept: Tensor | None = field(default=None, repr=False)
 
     @property
     def warm(self) -> bool:
@@ -44,6 +48,7 @@ class Update:
     def changed(self) -> int:
         """Number of nodes whose predicted label has changed."""
         old, new = self.before.labels, self.after.labels
+        old = old if self.kept is None else old[self.kept.to(old.device)]
         return int((old != new).reshape(len(old), -1).any(1).sum())
 
     def __str__(self) -> str:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.exceptions import TyperException
 
-from lignn.cli import bench, compare, datasets, diagnose, fit, predict, report, reproduce, tune
+from lignn.cli import bench, compare, datasets, diagnose, fit, labels, predict, report, reproduce, serve, tune
 from lignn.cli.process import ending_signals, prepare_streams
 from lignn.errors import ConvergenceWarning, DataWarning, ImbalanceWarning, InputError, LignnError
 
@@ -24,9 +24,10 @@ app = typer.Typer(
 )
 for verb in (fit.fit, predict.predict, compare.compare, diagnose.diagnose, tune.tune):
     app.command()(verb)
-for verb in (reproduce.reproduce, report.report, bench.bench):
+for verb in (serve.serve, reproduce.reproduce, report.report, bench.bench):
     app.command()(verb)
 app.add_typer(datasets.app, name="datasets")
+app.add_typer(labels.app, name="labels")
 
 
 def _print_versions(wanted: bool) -> None:

@@ -12,7 +12,7 @@ def bench(
     suite: Annotated[
         str | None,
         typer.Argument(
-            help="propagation, epoch, fit, baselines, scale, memory, latency, attention, reading, limits; default: all."
+            help="propagation, epoch, fit, baselines, scale, memory, latency, attention, reading, limits or serve."
         ),
     ] = None,
     quick: Annotated[

@@ -48,7 +48,7 @@ def predict(
 ) -> None:
     """Predict every node's label: id, label, confidence, evidence, the label given, all class probabilities."""
     from lignn import classifier
-    from lignn.cli import prediction_table
+    from lignn.classifier import prediction_table
     from lignn.errors import InputError
     from lignn.graph import label_table
 

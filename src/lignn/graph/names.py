@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lignn.errors import DataWarning, GraphError, InputError, quoted
+from lignn.errors import DataWarning, GraphError, InputError, UnknownNodeError, quoted
 
 if TYPE_CHECKING:
     from lignn.graph.graph import Graph
@@ -144,12 +144,12 @@ def _node_number(graph: Graph, by_id: Mapping[str, int], node: Any) -> int:
     if isinstance(node, Integral) and not isinstance(node, bool):
         if int(node) in range(graph.num_nodes):
             return int(node)
-        raise InputError(f"node {node} is outside of 0 … {graph.num_nodes - 1}")
+        raise UnknownNodeError(f"node {node} is outside of 0 … {graph.num_nodes - 1}")
     if graph.node_ids is None:
         raise InputError(f"node {node!r}: the nodes of this graph have numbers, no ids")
     found = lookup(by_id, str(node))
     if found is None:
-        raise InputError(f"node {str(node)!r} is not in the graph")
+        raise UnknownNodeError(f"node {str(node)!r} is not in the graph")
     return found
 
 

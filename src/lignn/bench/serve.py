@@ -1,0 +1,167 @@
+"""Requests a second and times of `lignn serve`, beside an empty FastAPI route and beside a plain function around PyG.
+
+Each side is a process of its own, asked by one client over one connection, in turns.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from lignn.bench.sides import Task, load_task
+from lignn.bench.timing import Record, Side, Timing, at_least, at_most, interleaved, record
+from lignn.classifier import NodeClassifier
+
+EPOCHS = 20
+"""Of training: the weights do not change how long an answer takes."""
+EMPTY_TO_REACH, PLAIN_TO_REACH, LABEL_TO_REACH = 0.7, 20, 2
+MUST_REACH = "coauthor_physics"
+_MANY = 1000
+
+
+def run(quick: bool) -> Iterator[Record]:
+    """Measure one prediction, 1 000 predictions, one label, and the first page."""
+    sources: list[str | int] = [10_000] if quick else ["cora", "amazon_photo", MUST_REACH, 10**6]
+    for source in sources:
+        task = load_task(source)
+        with tempfile.TemporaryDirectory() as folder:
+            yield from _measured(task, Path(folder), quick, source == MUST_REACH)
+
+
+def _measured(task: Task, folder: Path, quick: bool, must_reach: bool) -> Iterator[Record]:
+    classifier = NodeClassifier(max_epochs=2 if quick else EPOCHS).fit(task.graph, task.split)
+    classifier.save(folder / "model")
+    task.graph.replace(splits=()).write(folder / "graph.npz")
+    name, rounds = task.graph.name, 30 if quick else 400
+    ids = [str(i) for i in range(task.graph.num_nodes)] if task.graph.node_ids is None else task.graph.node_ids.tolist()
+    with ExitStack() as stack:
+        service = stack.enter_context(_process("-m", "lignn", "serve", str(folder / "model"), "--port", "0"))
+        plain = stack.enter_context(_process("-m", "lignn.bench.plain_service", str(folder / "graph.npz")))
+        nodes = iter(np.random.default_rng(0).choice(ids, 100_000).tolist())
+        one: dict[str, Side] = {
+            "lignn serve": lambda: service.ask("GET", f"/predictions/{next(nodes)}"),
+            "empty route": lambda: plain.ask("GET", "/empty"),
+        }
+        timings = interleaved(one, rounds)
+        yield from _of(f"one prediction, {name}", timings, {"rounds": rounds})
+        if must_reach:
+            reached = timings["empty route"].median / timings["lignn serve"].median
+            yield at_least(f"{name}: one prediction, speed of the empty route", reached, EMPTY_TO_REACH)
+        forward: dict[str, Side] = {
+            "lignn serve": lambda: service.ask("GET", f"/predictions/{next(nodes)}"),
+            "plain PyG": lambda: plain.ask("GET", "/forward/0"),
+        }
+        against = interleaved(forward, 5 if quick else 20)
+        yield from _of(
+            f"one prediction, beside a forward pass, {name}", against, {"rounds": len(against["plain PyG"].seconds)}
+        )
+        if must_reach:
+            reached = against["plain PyG"].median / against["lignn serve"].median
+            yield at_least(f"{name}: one prediction, times faster than plain PyG", reached, PLAIN_TO_REACH)
+        many = json.dumps({"ids": ids[:_MANY]})
+        yield from _records(
+            f"1 000 predictions, {name}",
+            {"lignn serve": lambda: service.ask("POST", "/predictions", many)},
+            rounds // 4,
+        )
+        yield from _label_records(task, classifier, service, ids, 10 if quick else 200)
+        yield from _records(
+            f"first page, {name}", {"lignn serve": lambda: service.ask("GET", "/", accept="text/html")}, 5
+        )
+
+
+def _label_records(
+    task: Task, classifier: NodeClassifier, service: Connection, ids: list[str], updates: int
+) -> Iterator[Record]:
+    """Label the same nodes over HTTP and by `update_labels`, in turns."""
+    y = task.graph.y
+    assert y is not None
+    unknown = np.random.default_rng(0).permutation(task.split.test.nonzero().flatten().numpy())[: updates + 1].tolist()
+    one, other = iter(unknown), iter(unknown)
+
+    def over_http() -> None:
+        node = next(one)
+        label = classifier.class_names_[int(y[node])]
+        service.ask("PUT", f"/labels/{ids[node]}", json.dumps({"label": label}))
+
+    def in_process() -> None:
+        node = next(other)
+        classifier.update_labels({node: int(y[node])})
+
+    timings = interleaved({"lignn serve": over_http, "update_labels": in_process}, len(unknown) - 1)
+    yield from _of(f"one label, {task.graph.name}", timings, {"updates": updates})
+    p99 = {side: float(np.quantile(timing.seconds, 0.99)) for side, timing in timings.items()}
+    reached = p99["lignn serve"] / p99["update_labels"]
+    yield at_most(f"{task.graph.name}: one label, 99 % of update_labels", reached, LABEL_TO_REACH)
+
+
+def _records(case: str, sides: dict[str, Side], rounds: int) -> list[Record]:
+    return _of(case, interleaved(sides, rounds), {"rounds": rounds})
+
+
+def _of(case: str, timings: dict[str, Timing], config: dict[str, Any]) -> list[Record]:
+    reference = next(iter(timings.values()))
+    found = []
+    for side, timing in timings.items():
+        p99 = float(np.quantile(timing.seconds, 0.99))
+        figures = timing.figures(reference) | {"p99": p99, "requests_per_second": 1 / timing.median}
+        found.append(record(case, side, config, **figures))
+    return found
+
+
+class Connection:
+    """One open connection to a service.
+
+    Args:
+        address: of the service.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=600)
+
+    def ask(self, method: str, path: str, body: str | None = None, accept: str = "application/json") -> bytes:
+        """Return the answer to a request; raise if it is an error."""
+        headers = {"Content-Type": "application/json", "Accept": accept}
+        self._connection.request(method, path, body, headers)
+        answer = self._connection.getresponse()
+        content = answer.read()
+        if answer.status >= 400:
+            raise RuntimeError(f"{method} {path}: {answer.status} {content[:200]!r}")
+        return content
+
+
+@contextmanager
+def _process(*arguments: str) -> Iterator[Connection]:
+    """Start a service, and wait until it says where it is."""
+    command = [sys.executable, *arguments]
+    environment = os.environ | {"PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            assert process.stdout is not None
+            found = next((m for line in process.stdout if (m := re.match(r"(http://\S+?):? ", line))), None)
+            if found is None:
+                raise RuntimeError(f"{' '.join(command)} has ended")
+            start = perf_counter()
+            connection = Connection(found[1])
+            while perf_counter() < start + 60:
+                try:
+                    connection.ask("GET", "/health")
+                    break
+                except (OSError, RuntimeError):
+                    connection = Connection(found[1])
+            yield connection
+        finally:
+            process.terminate()

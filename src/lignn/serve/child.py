@@ -1,0 +1,54 @@
+"""The process that trains: `python -m lignn.serve.child FOLDER`; it tells its progress in lines of JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+_NICE = 10
+"""Requests come before training."""
+
+
+def main(folder: Path) -> int:
+    """Train on the graph in `folder`, and save the model there."""
+    from lignn.classifier import NodeClassifier
+    from lignn.errors import ConvergenceWarning, LignnError
+    from lignn.graph import Graph
+
+    warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate of the model tells it
+    graph = Graph.read(folder / "graph.npz")
+    parameters = json.loads((folder / "parameters.json").read_text(encoding="utf-8"))
+    try:
+        classifier = NodeClassifier(**parameters)
+
+        def tell(history: Any) -> None:
+            record = history.epochs[-1]
+            _say({"epoch": len(history.epochs), "score": record.get("val")})
+
+        _say({"epochs": _epochs(classifier)})
+        classifier.fit(graph, graph.splits[0] if graph.splits else None, progress=tell)
+        classifier.save(folder / "model")
+    except LignnError as error:
+        _say({"error": str(error)})
+        return 2
+    return 0
+
+
+def _epochs(classifier: Any) -> int:
+    from lignn.classifier.settings import Settings
+
+    return Settings.of(classifier.get_params(deep=False)).training.max_epochs
+
+
+def _say(told: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(told) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    os.nice(_NICE)
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,182 @@
+"""What a state tells beyond its predictions: held-out quality, the certificate, suggestions, neighbourhoods."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from lignn.classifier import explain, scoring, suggest
+from lignn.classifier.calibration import at_temperature
+from lignn.classifier.certificate import Certificate, certify
+from lignn.classifier.fitting import try_starts
+from lignn.errors import InputError
+from lignn.graph import Graph
+from lignn.propagation import Adjacency
+from lignn.serve.changes import features_of
+from lignn.serve.state import State
+
+BINS = 10
+MOST_SUGGESTIONS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Quality:
+    """How good predictions are on labels that were no input for them.
+
+    Attributes:
+        nodes: number of held-out labels.
+        score: share that is predicted rightly.
+        confusion: counts, c×c, rows are the given labels and columns the predicted ones.
+        reliability: mean confidence, share of right predictions and count of each bin of confidence with nodes.
+    """
+
+    nodes: int
+    score: float
+    confusion: np.ndarray
+    reliability: tuple[tuple[float, float, int], ...]
+
+
+def quality(state: State) -> Quality | None:
+    """Predict the validation nodes without their labels; None if there are none, or for multi-label tasks."""
+    fitted = state.fitted
+    if fitted is None or state.classes.multilabel:
+        return None
+    truth = scoring.labels_by_now(fitted)
+    held_out = fitted.split.val & truth.labelled
+    if not held_out.any():
+        return None
+    known = state.draft.labels.mask
+    overlap = bool((known & held_out).any())
+    prediction = scoring.predict_on(fitted, None, known & ~held_out) if overlap else fitted.prediction
+    assert truth.y is not None
+    given, c = truth.y[held_out], len(state.classes)
+    probabilities = at_temperature(prediction.probabilities.cpu()[held_out], state.temperature, False)
+    confidence, found = probabilities.max(1)
+    confusion = torch.bincount(given * c + found, minlength=c * c).view(c, c).numpy()
+    right, sure = (found == given).numpy(), confidence.detach().numpy()
+    place = np.minimum((sure * BINS).astype(int), BINS - 1)
+    bins = [place == b for b in range(BINS)]
+    told = tuple((float(sure[b].mean()), float(right[b].mean()), int(b.sum())) for b in bins if b.any())
+    return Quality(len(given), float(right.mean()), confusion, told)
+
+
+def certificate(state: State) -> Certificate:
+    """Return the certificate of the state's prediction."""
+    if state.fitted is None:
+        raise InputError("there is no model yet; label nodes of two classes, three of each, and one is made")
+    return certify(state.fitted.prediction, try_starts(state.fitted.prediction))
+
+
+def explanation(state: State, number: int, k: int) -> explain.Explanation:
+    """Return the labels that count most for the prediction of a node."""
+    fitted = state.fitted
+    if fitted is None:
+        raise InputError("there is no model yet, so no prediction to explain")
+    return explain.explain(fitted.prediction, state.graph, fitted.classes, number, k, state.temperature)
+
+
+def suggestions(state: State, k: int) -> list[int]:
+    """Return nodes whose labels would help most; without a model, nodes spread over the graph."""
+    labelled = state.draft.labels.mask.clone()
+    labelled[[state.numbers[node] for node in state.waiting]] = True
+    k = min(k, int((~labelled).sum()))
+    if k < 1:
+        return []
+    if state.fitted is None:
+        candidates = ~labelled
+        reach = Adjacency.normalized(state.graph, "row", True, torch.float32)
+        return suggest.most_valuable(reach, candidates.float(), candidates, k).tolist()
+    prediction = state.fitted.prediction
+    candidates = (~labelled).to(prediction.probabilities.device)
+    uncertain = suggest.entropy(prediction.probabilities, state.classes.multilabel) * candidates
+    return suggest.most_valuable(prediction.problem.adjacency("row"), uncertain, candidates, k).tolist()
+
+
+def least_confident(state: State, k: int) -> list[int]:
+    """Return unlabelled nodes with the lowest calibrated confidence."""
+    if state.fitted is None:
+        return []
+    decision = state.decision(slice(None))
+    confidence = np.where(decision.known, np.inf, decision.confidence)
+    order = np.argsort(confidence, kind="stable")[:k]
+    return [int(number) for number in order if np.isfinite(confidence[number])]
+
+
+def contradicting(state: State, k: int) -> list[int]:
+    """Return nodes whose given label is not the predicted one, the surest predictions first."""
+    if state.fitted is None:
+        return []
+    decision = state.decision(slice(None))
+    other = decision.known & (decision.names != decision.given)
+    order = np.argsort(np.where(other, -decision.confidence, np.inf), kind="stable")[:k]
+    return [int(number) for number in order if other[number]]
+
+
+class Neighbours:
+    """Edges of a graph by their ends; made once per graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        ends = graph.edge_index.numpy()
+        self._orders = [np.argsort(side, kind="stable") for side in ends]
+        self._starts = [np.concatenate([[0], np.bincount(side, minlength=graph.num_nodes).cumsum()]) for side in ends]
+
+    def edges(self, node: int) -> np.ndarray:
+        """Return the numbers of the edges that leave or reach a node."""
+        parts = [
+            order[starts[node] : starts[node + 1]] for order, starts in zip(self._orders, self._starts, strict=True)
+        ]
+        return np.unique(np.concatenate(parts))
+
+    def around(self, node: int, hops: int, limit: int) -> tuple[list[int], bool]:
+        """Return the nodes within some hops, the nearest first, and whether more were left out."""
+        found, shell, cut = {node: 0}, [node], False
+        ends = self._graph.edge_index.numpy()
+        for hop in range(1, hops + 1):
+            following = []
+            for near in shell:
+                for other in np.unique(ends[:, self.edges(near)]).tolist():
+                    if other in found:
+                        continue
+                    if len(found) >= limit:
+                        cut = True
+                        continue
+                    found[other] = hop
+                    following.append(other)
+            shell = following
+        return list(found), cut
+
+    def between(self, nodes: list[int]) -> list[int]:
+        """Return the numbers of the edges that join some nodes."""
+        ends = self._graph.edge_index.numpy()
+        edges = np.unique(np.concatenate([self.edges(node) for node in nodes]))
+        inside = np.isin(ends[:, edges], nodes).all(0)
+        return edges[inside].tolist()
+
+
+def neighbourhood(state: State, neighbours: Neighbours, node: str, hops: int, limit: int) -> dict[str, Any]:
+    """Return the nodes around one with their predictions, and the edges between them."""
+    graph = state.graph
+    nodes, cut = neighbours.around(state.number(node), hops, limit)
+    ends = graph.edge_index.numpy()
+    edges = []
+    for edge in neighbours.between(nodes):
+        source, target = (state.ids[end] for end in ends[:, edge])
+        told: dict[str, Any] = {"source": source, "target": target}
+        if graph.edge_weight is not None:
+            told["weight"] = float(graph.edge_weight[edge])
+        if graph.edge_type is not None and graph.edge_types is not None:
+            told["type"] = graph.edge_types[int(graph.edge_type[edge])]
+        edges.append(told)
+    return {
+        "version": state.version,
+        "id": node,
+        "undirected": graph.is_undirected,
+        "truncated": cut,
+        "features": features_of(graph, state.number(node)),
+        "nodes": [state.record(number) for number in nodes],
+        "edges": edges,
+    }

@@ -1,0 +1,153 @@
+"""The view of the whole: counts, confidence, quality, the map, the certificate, exports, training."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from nicegui import events, ui
+
+from lignn.errors import GraphError, InputError
+from lignn.graph import measures
+from lignn.serve.page import graph_map, pictures
+from lignn.serve.page.desk import counts
+from lignn.serve.page.parts import button, heading
+from lignn.serve.state import State
+from lignn.serve.training import training_data
+
+if TYPE_CHECKING:
+    from lignn.serve.page.frame import Frame
+
+_POLL_SECONDS = 0.5
+
+
+class Overview:
+    """The second tab.
+
+    Args:
+        frame: the page.
+    """
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+
+    def build(self) -> None:
+        """Make the elements."""
+        with ui.row().classes("tool-row"):
+            for ending in ("labels.csv", "predictions.csv", "predictions.parquet"):
+                button(ending, partial(ui.download.from_url, f"/{ending}"), icon="download")
+            if not self._frame.service.policy.read_only:
+                self._train = ui.button("Train on", icon="model_training", on_click=self._start).props("dense no-caps")
+        self._status = ui.label("").props('role="status" aria-live="polite"')
+        self._progress = ui.linear_progress(0, show_value=False).props('aria-label="Training"').classes("wide")
+        self._progress.set_visibility(False)
+        self._charts = ui.element("div").classes("chart-grid")
+        ui.timer(_POLL_SECONDS, self._follow_training)
+
+    async def refresh(self) -> None:
+        """Compute and draw everything for the present state."""
+        service, state, dark = self._frame.service, self._frame.desk.state, self._frame.dark
+        quality = await service.quality(state)
+        words = str(await service.certificate(state)) if state.fitted is not None else "There is no model yet."
+        drawn = await service.once("map", state.graph, _map_of, state)
+        transitions = await service.compute(_transitions, state)
+        names = state.class_names
+        given = counts(state)
+        self._charts.clear()
+        with self._charts:
+            predicted, confidence = await service.compute(_of_predictions, state)
+            self._card("Nodes by class", pictures.counts(names, [given[n] for n in names], predicted, dark))
+            if confidence is not None:
+                self._card("Confidence of unlabelled nodes", pictures.confidences(confidence, dark))
+            if quality is not None:
+                told = f"Reliability on {quality.nodes} held-out labels: {quality.score:.1%} right"
+                self._card(told, pictures.reliability(quality, dark))
+                classes = state.classes.names
+                self._card(
+                    "Confusion on held-out labels (%)",
+                    pictures.matrix(quality.confusion, classes, "predicted", "given", dark),
+                )
+            if transitions is not None:
+                title = "Label transitions along edges (%)"
+                self._card(title, pictures.matrix(transitions, names, "at the target", "at the source", dark))
+            with ui.element("section").classes("card"):
+                heading("Certificate")
+                for line in words.splitlines():
+                    ui.label(line)
+            self._card(_map_title(state, drawn), _map_option(state, drawn, dark), tall=True)
+
+    def _card(self, title: str, option: dict[str, Any], tall: bool = False) -> None:
+        with ui.element("section").classes("card tall" if tall else "card"):
+            heading(title)
+            ui.echart(option, on_point_click=self._clicked if tall else None).classes("map-chart" if tall else "chart")
+
+    async def _clicked(self, event: events.EChartPointClickEventArguments) -> None:
+        if event.data_type == "node":
+            self._frame.show_labels()
+            await self._frame.view.walk(event.name)
+
+    async def _start(self) -> None:
+        async def work() -> None:
+            await self._frame.service.compute(self._frame.service.training.start)
+
+        await self._frame.guarded(work())
+
+    def _follow_training(self) -> None:
+        status = self._frame.service.training.status
+        running = status.state == "running"
+        self._progress.set_visibility(running)
+        self._progress.set_value(status.epoch / status.epochs if status.epochs else 0)
+        score = "" if status.score is None else f", validation {status.score:.1%}"
+        told = f"Training: epoch {status.epoch} of at most {status.epochs}{score}" if running else status.message
+        self._status.set_text(told)
+        if not self._frame.service.policy.read_only:
+            self._train.set_enabled(not running)
+
+
+def _of_predictions(state: State) -> tuple[list[int], np.ndarray | None]:
+    """Return how many nodes have each class predicted, and the confidence of unlabelled nodes."""
+    if state.fitted is None:
+        return [0] * len(state.class_names), None
+    decision = state.decision(slice(None))
+    labels = decision.labels
+    found = labels.sum(0) if labels.ndim == 2 else np.bincount(labels, minlength=len(state.classes))
+    new = [0] * (len(state.class_names) - len(state.classes))
+    return [*map(int, found), *new], decision.confidence[~decision.known]
+
+
+def _transitions(state: State) -> np.ndarray | None:
+    """Return the transitions between given labels; None if no edge joins two of them."""
+    try:
+        graph, split = training_data(state)
+        y = graph.y
+        assert y is not None
+        if split is not None:
+            y = y.clone()
+            y[split.val] = -1
+        return measures.label_transitions(graph.replace(y=y)).numpy()
+    except (GraphError, InputError):
+        return None
+
+
+def _map_of(state: State) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    nodes = graph_map.sample(state.graph)
+    links = graph_map.links_between(state.graph, nodes)
+    return nodes, links, graph_map.places(state.graph, nodes, links)
+
+
+def _map_title(state: State, drawn: tuple[np.ndarray, ...]) -> str:
+    shown, n = len(drawn[0]), state.graph.num_nodes
+    return f"Map of {n} nodes" if shown == n else f"Map: {shown} of {n} nodes, by chance"
+
+
+def _map_option(state: State, drawn: tuple[np.ndarray, np.ndarray, np.ndarray], dark: bool) -> dict[str, Any]:
+    nodes, links, places = drawn
+    names = state.class_names
+    labels = [len(names)] * len(nodes)
+    if state.fitted is not None and not state.classes.multilabel:
+        labels = state.fitted.prediction.labels.cpu()[nodes].tolist()
+    else:
+        told = [state.label(state.ids[node]) for node in nodes]
+        labels = [names.index(label) if isinstance(label, str) else len(names) for label in told]
+    return pictures.chart_map(places, [state.ids[node] for node in nodes], labels, links, names, dark)

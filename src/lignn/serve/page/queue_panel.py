@@ -1,0 +1,116 @@
+"""The queue: which nodes come next, search, labels so far, the validation score over time."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from nicegui import events, ui
+
+from lignn.serve.page import pictures
+from lignn.serve.page.desk import MODES, Desk, Mode, counts
+from lignn.serve.page.parts import class_dot, heading, node_button
+
+if TYPE_CHECKING:
+    from lignn.serve.page.frame import Frame
+
+_SHOWN = 8
+
+
+class QueuePanel:
+    """The panel of the queue.
+
+    Args:
+        frame: the page.
+        walk: goes to a node.
+        choose: changes the kind of queue.
+    """
+
+    def __init__(
+        self, frame: Frame, walk: Callable[[str], Awaitable[None]], choose: Callable[[Mode], Awaitable[None]]
+    ) -> None:
+        self._frame, self._walk, self._choose = frame, walk, choose
+        self._scoring = False
+
+    @property
+    def _desk(self) -> Desk:
+        return self._frame.desk
+
+    def build(self) -> None:
+        """Make the elements."""
+        with ui.element("section").classes("card queue"):
+            heading("Next nodes")
+            ui.select(dict(MODES), value="suggest", on_change=lambda event: self._choose(event.value)).props(
+                'dense outlined options-dense aria-label="Which nodes come next"'
+            ).classes("wide")
+            self._search = ui.input(placeholder="Search by id ( / )", on_change=self._find).props(
+                'dense outlined clearable aria-label="Search by id"'
+            )
+            self._search.classes("wide search").on("keydown.enter", self._search_first)
+            self._search.on("keydown.escape", js_handler="(e) => e.target.blur()")
+            self._nodes = ui.element("div").classes("node-list")
+            heading("Labels so far")
+            self._counts = ui.element("div").classes("class-list")
+            heading("Validation score")
+            self._course = ui.element("div").classes("small-chart")
+
+    def focus(self) -> None:
+        """Put the cursor into the search."""
+        self._search.run_method("focus")
+
+    def show(self) -> None:
+        """Show the next nodes and the labels so far."""
+        if not self._search.value:
+            self._list(
+                [node for node in self._desk.queue[:_SHOWN] if node in self._desk.state.numbers], "Nothing is left."
+            )
+        state = self._desk.state
+        self._counts.clear()
+        with self._counts:
+            for number, (name, count) in enumerate(counts(state).items()):
+                class_dot(number, self._frame.dark)
+                ui.label(name + (" (waits for a fit)" if name in state.new_classes else ""))
+                ui.label(str(count)).classes("number")
+
+    async def score(self) -> None:
+        """Compute the validation score of the present state, unless that is under way."""
+        if self._scoring:
+            return
+        self._scoring = True
+        try:
+            await self._desk.service.quality(self._desk.state)
+        finally:
+            self._scoring = False
+        self.show_score()
+
+    def show_score(self) -> None:
+        """Draw the validation score over the labels."""
+        scores = [(score.labels, score.score) for score in self._desk.service.scores]
+        self._course.clear()
+        with self._course:
+            if not scores:
+                ui.label("No labels are held back yet.").classes("quiet")
+                return
+            ui.label(f"{scores[-1][1]:.1%} of the held-out labels are predicted rightly").classes("quiet")
+            ui.echart(pictures.course(scores, self._frame.dark)).classes("course-chart")
+
+    def _list(self, nodes: list[str], otherwise: str) -> None:
+        self._nodes.clear()
+        with self._nodes:
+            for node in nodes:
+                node_button(node, self._walk)
+            if not nodes:
+                ui.label(otherwise).classes("quiet")
+
+    def _find(self, event: events.ValueChangeEventArguments) -> None:
+        if event.value:
+            self._list(self._desk.find(event.value), "No id has this text.")
+        else:
+            self.show()
+
+    async def _search_first(self) -> None:
+        found = self._desk.find(self._search.value or "") if self._search.value else []
+        if found:
+            self._search.run_method("blur")
+            self._search.set_value("")
+            await self._walk(found[0])

@@ -1,0 +1,52 @@
+"""Features and changes in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from lignn.classifier import edits
+from lignn.serve.state import State
+
+MOST_FEATURES = 12
+
+
+def features(state: State, number: int) -> list[tuple[str, str, str]]:
+    """Return name, value and a comparison with other nodes of the most telling features of a node."""
+    graph = state.graph
+    if graph.table is not None:
+        row = graph.table.slice(number, 1).to_pylist()[0]
+        return [(str(name), str(value), "") for name, value in list(row.items())[:MOST_FEATURES]]
+    if graph.x is None:
+        return []
+    names = graph.feature_names or tuple(f"feature {i}" for i in range(graph.num_features))
+    row = edits.feature_row(graph, number)
+    if sp.issparse(graph.x):
+        x: Any = graph.x
+        columns = np.flatnonzero(row)
+        columns = columns[np.argsort(-row[columns], kind="stable")][:MOST_FEATURES]
+        shares = [float((x[:, [column]] != 0).sum()) / graph.num_nodes for column in columns]
+        return [
+            (names[c], f"{row[c]:.3g}", f"{share:.0%} of the nodes have it")
+            for c, share in zip(columns, shares, strict=True)
+        ]
+    dense = np.asarray(graph.x)
+    below = (dense < row).mean(0)
+    columns = np.argsort(-np.abs(below - 0.5), kind="stable")[:MOST_FEATURES]
+    return [(names[c], f"{row[c]:.3g}", _rank(float(below[c]))) for c in sorted(columns)]
+
+
+def _rank(below: float) -> str:
+    if below >= 0.5:
+        return f"more than {below:.0%} of the nodes"
+    return f"less than {1 - below:.0%} of the nodes" if below < 0.25 else "about the middle"
+
+
+def change(before: Any, after: Any) -> str:
+    """Return a change of a label in words."""
+    old, new = (", ".join(value) if isinstance(value, list) else value for value in (before, after))
+    if new is None:
+        return f"withdrew {old}"
+    return f"gave {new}" if old is None else f"changed {old} to {new}"

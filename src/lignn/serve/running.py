@@ -1,0 +1,98 @@
+"""The server process: a socket, uvicorn, and the first words."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import uvicorn
+
+from lignn.errors import InputError
+from lignn.serve.app import application
+from lignn.serve.opening import Place
+from lignn.serve.security import Policy, read_token
+from lignn.serve.service import Service
+
+_KEEP_ALIVE_SECONDS = 30
+_SHUTDOWN_SECONDS = 10
+_MOST_CONNECTIONS = 1000
+
+
+def policy(host: str, token_file: Path | None, hosts: tuple[str, ...], read_only: bool) -> Policy:
+    """Return what the service allows; the token is from a file or the environment."""
+    return Policy(host, read_token(token_file), hosts, read_only)
+
+
+def run(
+    place: Place,
+    policy: Policy,
+    port: int,
+    page: str | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    say: Callable[[str], None],
+) -> None:
+    """Serve until a signal ends it.
+
+    Args:
+        place: model or graph, and journal.
+        policy: what is allowed.
+        port: port to listen at; 0 for any that is free.
+        page: path of the page, None for no page.
+        tls_cert: certificate for https.
+        tls_key: its key.
+        say: called with the lines for the user.
+    """
+    # NiceGUI looks at all objects of the process when it starts, also at deprecated ones of torch.
+    warnings.filterwarnings("ignore", category=FutureWarning, module="nicegui")
+    listening = _listen(policy.host, port)
+    service = Service(place, policy)
+    config = uvicorn.Config(
+        application(service, page=page is not None),
+        log_level="warning",
+        access_log=False,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+        limit_concurrency=_MOST_CONNECTIONS,
+        server_header=False,
+        ssl_certfile=tls_cert,
+        ssl_keyfile=tls_key,
+    )
+    scheme = "https" if tls_cert else "http"
+    name = f"[{policy.host}]" if ":" in policy.host else policy.host
+    address = f"{scheme}://{name}:{listening.getsockname()[1]}"
+    threading.Thread(target=_announce, args=(service, address, page is not None, say), daemon=True).start()
+    uvicorn.Server(config).run(sockets=[listening])
+    if service.engine.failure is not None:
+        raise InputError(service.engine.failure)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        raise InputError(f"--host {host} --port {port}: cannot be used: {error.strerror or error}") from error
+    return listening
+
+
+def _announce(service: Service, address: str, page: bool, say: Callable[[str], None]) -> None:
+    """Say where the service is once it is ready, or end the process if it cannot be."""
+    engine = service.engine
+    engine.opened.wait()
+    if engine.failure is not None:
+        import _thread
+
+        _thread.interrupt_main()
+        return
+    state = engine.state
+    made = "no model yet" if state.fitted is None else f"{state.fitted.settings.name}, {len(state.classes)} classes"
+    say(f"{address}: {state.graph.name}, {state.graph.num_nodes} nodes, {made}, version {state.version}")
+    say(f"labels and other changes: {engine.place.journal}" + (f"; page: {address}/" if page else ""))
+    for line in engine.skipped:
+        say(f"left out, it does not fit the model: {line}")
