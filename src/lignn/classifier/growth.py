@@ -32,9 +32,7 @@ def grow(graph: Graph, features: Any, edges: Any, ids: Sequence[str] | None, edg
     if (graph.node_ids is None) != (ids is None):
         wanted = "has ids: give ids for the new nodes" if ids is None else "has no ids: leave them out"
         raise InputError(f"the graph {wanted}")
-    if (graph.edge_weight is None) != (edge_weight is None):
-        wanted = "has edge weights: give edge_weight" if edge_weight is None else "has no edge weights: leave them out"
-        raise InputError(f"the graph {wanted} for the new edges")
+    check_weights(graph, edge_weight)
     node_ids = None
     if graph.node_ids is not None:
         node_ids = np.concatenate([graph.node_ids, np.asarray(ids, graph.node_ids.dtype)])
@@ -55,6 +53,13 @@ def grow(graph: Graph, features: Any, edges: Any, ids: Sequence[str] | None, edg
         name=graph.name,
         feature_names=graph.feature_names,
     )
+
+
+def check_weights(graph: Graph, edge_weight: Any) -> None:
+    """Refuse new edges without weights for a graph that has some, and the other way round."""
+    if (graph.edge_weight is None) != (edge_weight is None):
+        wanted = "has edge weights: give edge_weight" if edge_weight is None else "has no edge weights: leave them out"
+        raise InputError(f"the graph {wanted} for the new edges")
 
 
 def labels_for(labels: KnownLabels, num_nodes: int) -> KnownLabels:
