@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from lignn.classifier.growth import edge_numbers
+from lignn.classifier.growth import check_edges, edge_numbers
 from lignn.errors import InputError, did_you_mean, quoted
 from lignn.graph import Graph, types
 from lignn.graph.names import node_numbers
@@ -53,12 +53,8 @@ def without_nodes(graph: Graph, kept: Tensor) -> Graph:
 
 def with_edges(graph: Graph, edges: Any, edge_weight: Any, edge_type: Any) -> Graph:
     """Return the graph with more edges; one that is there already is replaced."""
-    if (graph.edge_weight is None) != (edge_weight is None):
-        wanted = "has edge weights: give edge_weight" if edge_weight is None else "has no edge weights: leave them out"
-        raise InputError(f"the graph {wanted} for the new edges")
-    if (graph.edge_type is None) != (edge_type is None):
-        wanted = "has types of edges: give edge_type" if edge_type is None else "has no types of edges: leave them out"
-        raise InputError(f"the graph {wanted} for the new edges")
+    check_edges("edge weights", "edge_weight", graph.edge_weight, edge_weight)
+    check_edges("types of edges", "edge_type", graph.edge_type, edge_type)
     kinds = None if edge_type is None else types.numbers(edge_type, graph.edge_types or ())
     added = Graph(
         edge_numbers(edges, graph.node_ids),

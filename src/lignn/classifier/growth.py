@@ -39,8 +39,8 @@ def grow(
     if (graph.node_ids is None) != (ids is None):
         wanted = "has ids: give ids for the new nodes" if ids is None else "has no ids: leave them out"
         raise InputError(f"the graph {wanted}")
-    _check_edges("edge weights", "edge_weight", graph.edge_weight, edge_weight)
-    _check_edges("types of edges", "edge_type", graph.edge_type, edge_type)
+    check_edges("edge weights", "edge_weight", graph.edge_weight, edge_weight)
+    check_edges("types of edges", "edge_type", graph.edge_type, edge_type)
     node_ids = None
     if graph.node_ids is not None:
         node_ids = np.concatenate([graph.node_ids, np.asarray(ids, graph.node_ids.dtype)])
@@ -91,7 +91,7 @@ def padded(rows: Tensor, num_nodes: int, value: int = 0) -> Tensor:
     return torch.cat([rows, rows.new_full((num_nodes - len(rows), *rows.shape[1:]), value)])
 
 
-def _check_edges(what: str, parameter: str, old: Tensor | None, new: Any) -> None:
+def check_edges(what: str, parameter: str, old: Tensor | None, new: Any) -> None:
     """Refuse new edges without what the old ones have, or with what they do not have."""
     if (old is None) != (new is None):
         wanted = f"has {what}: give {parameter}" if new is None else f"has no {what}: leave them out"

@@ -17,7 +17,7 @@ from lignn.errors import ConflictError, InputError, UnknownNodeError, quoted
 from lignn.graph import Graph
 from lignn.labels import Classes
 from lignn.serve.journal import Change
-from lignn.serve.state import Label, State
+from lignn.serve.state import Label, State, known_label
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -95,11 +95,7 @@ class Work:
             return self.waiting[node]
         if node in self.labels:
             return self.labels[node]
-        labels, number = self.draft.labels, self.numbers[node]
-        if not labels.mask[number]:
-            return None
-        names = [self.classes.names[c] for c in labels.onehot[number].nonzero().flatten().tolist()]
-        return names if labels.multilabel else names[0]
+        return known_label(self.draft, self.classes, self.numbers[node])
 
     def _labelled(self, changes: Sequence[Change], new_classes: bool) -> tuple[Work, list[Change]]:
         known = {*self.classes.names, *(name for label in self.waiting.values() for name in _names(label))}

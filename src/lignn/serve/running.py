@@ -64,8 +64,9 @@ def run(
     scheme = "https" if tls_cert else "http"
     name = f"[{policy.host}]" if ":" in policy.host else policy.host
     address = f"{scheme}://{name}:{listening.getsockname()[1]}"
-    threading.Thread(target=_announce, args=(service, address, page is not None, say), daemon=True).start()
-    uvicorn.Server(config).run(sockets=[listening])
+    server = uvicorn.Server(config)
+    threading.Thread(target=_announce, args=(server, service, address, page is not None, say), daemon=True).start()
+    server.run(sockets=[listening])
     if service.engine.failure is not None:
         raise InputError(service.engine.failure)
 
@@ -81,14 +82,12 @@ def _listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _announce(service: Service, address: str, page: bool, say: Callable[[str], None]) -> None:
-    """Say where the service is once it is ready, or end the process if it cannot be."""
+def _announce(server: uvicorn.Server, service: Service, address: str, page: bool, say: Callable[[str], None]) -> None:
+    """Say where the service is once it is ready, or end the server if it cannot be."""
     engine = service.engine
     engine.opened.wait()
     if engine.failure is not None:
-        import _thread
-
-        _thread.interrupt_main()
+        server.should_exit = True
         return
     state = engine.state
     made = "no model yet" if state.fitted is None else f"{state.fitted.settings.name}, {len(state.classes)} classes"

@@ -116,11 +116,7 @@ class State:
         """Return the label that was given for a node, None if there is none."""
         if node in self.waiting:
             return self.waiting[node]
-        labels, number = self.draft.labels, self.numbers[node]
-        if not labels.mask[number]:
-            return None
-        names = [self.classes.names[c] for c in labels.onehot[number].nonzero().flatten().tolist()]
-        return names if labels.multilabel else names[0]
+        return known_label(self.draft, self.classes, self.numbers[node])
 
     def record(self, number: int) -> dict[str, Any]:
         """Return the prediction of one node as JSON has it."""
@@ -191,6 +187,15 @@ class State:
         known = self.draft.labels.mask.nonzero().flatten().tolist()
         nodes: Sequence[str] = [*(self.ids[number] for number in known), *self.waiting]
         return {node: label for node in nodes if (label := self.label(node)) is not None}
+
+
+def known_label(draft: Draft, classes: Classes, number: int) -> Label | None:
+    """Return the label of a node that the model was given, None if there is none."""
+    labels = draft.labels
+    if not labels.mask[number]:
+        return None
+    names = [classes.names[c] for c in labels.onehot[number].nonzero().flatten().tolist()]
+    return names if labels.multilabel else names[0]
 
 
 def _evidence(draft: Draft, fitted: Fitted | None) -> np.ndarray:

@@ -104,7 +104,7 @@ def neighbourhood(
         "layout": "force",
         "roam": True,
         "scaleLimit": {"min": 0.3, "max": 6},
-        "force": {"repulsion": 140, "edgeLength": [40, 110], "gravity": 0.12, "layoutAnimation": False},
+        "force": {"repulsion": 160 if len(nodes) > 25 else 500, "edgeLength": [60, 140], "layoutAnimation": False},
         "data": nodes,
         "links": links,
         "label": {"show": len(nodes) <= 40, "position": "right", "color": text_colour(dark), "fontSize": 12},
