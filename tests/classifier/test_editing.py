@@ -105,6 +105,21 @@ def test_an_edge_that_is_there_is_replaced_and_a_missing_one_refused():
         classifier.remove_edges([[source], [target]])
 
 
+def test_columns_of_a_table_follow():
+    table = pa.table({"colour": ["r", "g", "b"], "since": pa.array([1, 2, None], pa.date32())})
+    draft = Draft.without_model(Graph([[0, 1], [1, 2]], num_nodes=3, table=table)).without_nodes([1])
+    assert draft.graph.table["colour"].to_pylist() == ["r", "b"]
+    changed = draft.with_features({1: {"since": "2026-01-31", "colour": None}}).graph.table
+    assert changed["colour"].to_pylist() == ["r", None]
+    assert [str(day) for day in changed["since"].to_pylist()] == ["1970-01-02", "2026-01-31"]
+    with pytest.raises(InputError, match="features of '0': 'color' is no column; did you mean 'colour'"):
+        draft.with_features({0: {"color": "r"}})
+    with pytest.raises(InputError, match="column 'since' holds date32"):
+        draft.with_features({0: {"since": "soon"}})
+    with pytest.raises(InputError, match="values by the name of the column are needed, got list"):
+        draft.with_features({0: ["r"]})
+
+
 def test_all_parts_of_a_graph_follow():
     """Types, times, groups and columns; directed edges keep their direction."""
     graph = Graph(
@@ -115,7 +130,6 @@ def test_all_parts_of_a_graph_follow():
         edge_types=("knows", "pays"),
         time=[1.0, 2.0, 3.0, 4.0],
         group=[0, 0, 1, 1],
-        table=pa.table({"colour": ["r", "g", "b", "k"]}),
         feature_names=list("pqrs"),
     )
     draft = Draft.without_model(graph).without_nodes([1])
@@ -123,7 +137,6 @@ def test_all_parts_of_a_graph_follow():
     assert draft.graph.edge_type.tolist() == [0, 1]
     assert draft.graph.time.tolist() == [1, 3, 4]
     assert draft.graph.group.tolist() == [0, 1, 1]
-    assert draft.graph.table["colour"].to_pylist() == ["r", "b", "k"]
     assert draft.graph.x.toarray().tolist() == np.eye(4)[[0, 2, 3]].tolist()
     draft = draft.with_edges([[1], [2]], edge_type=["pays"]).with_features({1: {"p": 5, "r": 0}, 0: [1, 2, 3, 4]})
     assert draft.graph.num_edges == 3
@@ -142,7 +155,7 @@ def test_all_parts_of_a_graph_follow():
         (lambda c: c.add_edges([[1], [2]], edge_weight=[1.0]), "the graph has no edge weights: leave them out"),
         (lambda c: c.add_edges([[1], [2]], edge_type=["a"]), "the graph has no types of edges: leave them out"),
         (lambda c: c.remove_edges([[0], [0]]), "there is no edge from 'node0' to 'node0'"),
-        (lambda c: c.remove_edges([[0], [0]], edge_type=["a"]), "'a' is no type of edge"),
+        (lambda c: c.remove_edges([[0], [0]], edge_type=["a"]), "'a' is no type of the graph's edges"),
         (lambda c: c.change_features({"node1": [1.0]}), "features of 'node1': 6 numbers are needed"),
         (lambda c: c.change_features({"node1": {"7": 1.0}}), "features of 'node1': '7' is no feature"),
         (lambda c: c.change_features({"node1": [float("nan")] * 6}), "not a finite number|finite"),

@@ -7,6 +7,7 @@ answered must be there, none twice. `load`: many clients with mixed calls; no er
 from __future__ import annotations
 
 import argparse
+import http.client
 import json
 import random
 import sqlite3
@@ -50,7 +51,7 @@ class Writer(threading.Thread):
             self.asked.setdefault(node, set()).add(label)
             try:
                 call("PUT", f"{self.address}/labels/{node}", {"label": label}, self.name)
-            except OSError:
+            except (OSError, http.client.HTTPException):  # also an answer that was cut off
                 self.ended.wait(0.05)
                 continue
             self.answered[node] = label

@@ -137,13 +137,13 @@ def test_narrow_screens_need_no_sideways_scrolling(driver, address):
         driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_from_nothing_with_hostile_names(driver, tmp_path):
-    """Ids and classes are texts, whatever they hold."""
+def test_a_large_graph_from_nothing_with_hostile_names(driver, tmp_path):
+    """10⁵ nodes, of whose map a sample is drawn; ids and classes are texts, whatever they hold."""
     from selenium.webdriver.common.keys import Keys
 
-    ids = [HOSTILE, *(f"n{i}" for i in range(11))]
-    edges = np.array([range(11), range(1, 12)])
-    Graph(edges, num_nodes=12, node_ids=ids, x=np.eye(12)).write(tmp_path / "g.npz")
+    ids = [HOSTILE, *(f"n{i}" for i in range(99_999))]
+    edges = np.random.default_rng(0).integers(100_000, size=(2, 300_000))
+    Graph(edges, num_nodes=100_000, node_ids=ids).write(tmp_path / "g.npz")
     with browser.service(str(tmp_path / "g.npz")) as (address, _):
         enter(driver, address, HOSTILE)
         press(driver, "+")
@@ -161,16 +161,6 @@ def test_from_nothing_with_hostile_names(driver, tmp_path):
         until(lambda: len(labels(address)) == 2, "two labels")
         assert set(labels(address).values()) == {"<b>red</b>"}
         assert driver.title == "lignn"
-
-
-def test_a_large_graph_opens(driver, tmp_path):
-    """With 10⁵ nodes; the map of its overview is a sample."""
-    generator = np.random.default_rng(0)
-    edges = generator.integers(100_000, size=(2, 300_000))
-    Graph(edges, num_nodes=100_000).write(tmp_path / "large.npz")
-    with browser.service(str(tmp_path / "large.npz")) as (address, _):
-        enter(driver, address, "Ada")
-        driver.execute_script(
-            "[...document.querySelectorAll('.q-tab')].find(t => t.innerText.trim() == 'Overview').click()"
-        )
+        click = "[...document.querySelectorAll('.q-tab')].find(t => t.innerText.trim() == 'Overview').click()"
+        driver.execute_script(click)
         until(lambda: "5000 of 100000 nodes" in body_text(driver), "the map")

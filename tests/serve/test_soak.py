@@ -4,12 +4,12 @@ from tests.serve import soak
 
 
 def test_killed_at_random_moments_no_answered_label_is_lost(tmp_path):
-    found = soak.kill(tmp_path, times=2, seconds=0.5)
+    found = soak.kill(tmp_path, times=1, seconds=0.5)
     assert found["answered"] > 0
     assert found["rows"] >= 1
 
 
 def test_many_clients_meet_no_error(tmp_path):
-    found = soak.load(tmp_path, clients=8, seconds=1.5)
+    found = soak.load(tmp_path, clients=8, seconds=1.0)
     assert found["errors"] == 0
     assert found["calls"] > 8

@@ -14,7 +14,7 @@ UNKNOWN = [f"node{i}" for i in small_split().test.nonzero().flatten().tolist()]
 
 
 def wait_for(client, number=1):
-    for _ in range(600):
+    for _ in range(3000):
         status = client.get("/fit").json()
         if status["number"] >= number and status["state"] != "running":
             return status
@@ -102,6 +102,20 @@ def test_from_nothing_to_a_model_and_a_new_class(graph_file):
     with serving(graph_file) as (client, _):
         assert client.get("/predictions/node10").json()["given"] == "green"
         assert client.get("/model").json()["labels"] == 12
+
+
+def test_a_graph_with_labels_is_fitted_at_once_without_its_test_labels(tmp_path):
+    graph = small_graph().replace(splits=(small_split(),))
+    graph.write(tmp_path / "labelled.npz")
+    with serving(tmp_path / "labelled.npz") as (client, service):
+        for _ in range(600):
+            if client.get("/fit").json()["number"]:
+                break
+            time.sleep(0.1)
+        assert client.delete("/fit").json()["number"] == 1
+        assert set(service.state.given_labels()) == {
+            f"node{i}" for i in small_split().train.nonzero().flatten().tolist()
+        }
 
 
 def test_suggestions_without_a_model_spread_over_the_graph(tmp_path):

@@ -9,7 +9,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-_NICE = 10
+_NICE = 3
 """Requests come before training."""
 
 

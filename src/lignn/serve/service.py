@@ -68,6 +68,13 @@ class Service:
         """Begin to open the model; to be called in the event loop."""
         self._loop, self._computing = asyncio.get_running_loop(), asyncio.Semaphore(MOST_COMPUTING)
         self.engine.start()
+        self._first = self._loop.create_task(self._fit_if_due())
+
+    async def _fit_if_due(self) -> None:
+        """Begin to train if a graph, or the journal, has labels enough for that from the start."""
+        await run_in_threadpool(self.engine.opened.wait)
+        if self.engine.ready and not self.policy.read_only:
+            self.training.start_if_due()
 
     async def stop(self) -> None:
         """Finish what waits."""

@@ -88,7 +88,10 @@ class Training:
         state = self._engine.state
         if self.status.state != "running" and len(state.waiting) > self._tried and is_due(state):
             self._tried = len(state.waiting)
-            self.start()
+            try:
+                self.start()
+            except LignnError as error:  # nobody has asked for it, so the status tells it
+                self.status = replace(self.status, state="failed", message=str(error))
 
     def stop(self) -> None:
         """End training; the old model stays."""
