@@ -73,7 +73,7 @@ def test_import_needs_neither_pyg_nor_numba(code):
     assert not modules_after(code) & {"torch_geometric", "numba"}
 
 
-VERBS = ["fit", "predict", "compare", "diagnose", "tune", "reproduce", "report", "datasets", "bench"]
+VERBS = ["inspect", "fit", "predict", "compare", "diagnose", "tune", "reproduce", "report", "datasets", "bench"]
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], *([verb, "--help"] for verb in VERBS)])
