@@ -100,7 +100,7 @@ def _suspects(model: Path, count: int) -> Suspects:
 
 def _print(found: Inspection) -> None:
     from lignn.evaluation.inspected_columns import HEADER, tables
-    from lignn.evaluation.inspection_page import SHOWN, largest
+    from lignn.evaluation.inspection_page import CLASSES, SHOWN, class_rows
 
     print_table((found.name, ""), found.facts())
     for table in tables(found.columns, SHOWN):
@@ -108,7 +108,6 @@ def _print(found: Inspection) -> None:
         print_table(HEADER, table.rows, folded=2)
     if found.known:
         typer.echo()
-        rows = [(name, f"{count:,}", f"{count / found.known:.1%}") for name, count in largest(found).items()]
-        print_table(("class", "known labels", "share"), rows)
+        print_table(CLASSES, class_rows(found))
     for text in found.warnings:
         typer.echo(f"warning: {text}")

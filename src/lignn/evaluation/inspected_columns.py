@@ -14,6 +14,8 @@ from lignn.graph import Graph, Split
 from lignn.graph.split import PARTS
 
 _EXAMPLES = 3
+_WIDE = 40
+"""Characters of a range that are printed."""
 _USES = {
     "id": "names the nodes",
     "label": "learned and predicted",
@@ -57,7 +59,8 @@ class InspectedColumn:
     def cells(self) -> tuple[str, ...]:
         """The row of a printed table."""
         counts = ("" if count is None else f"{count:,}" for count in (self.missing, self.distinct))
-        return (self.name, self.role, self.kind or "", *counts, self.range, self.treatment)
+        shown = self.range if len(self.range) <= _WIDE else f"{self.range[: _WIDE - 1]}…"
+        return (self.name, self.role, self.kind or "", *counts, shown, self.treatment)
 
 
 @dataclass(frozen=True)

@@ -121,10 +121,10 @@ def inspect(graph: Graph) -> Inspection:
     """Return what `graph` holds."""
     split = splits.own(graph)
     known = graph.labelled if split is None else graph.labelled & (split.train | split.val)
-    hidden = graph if graph.y is None else graph.replace(y=_only(graph.y, known), splits=())
     component = measures.components(graph).bincount()
     counts = graph.edge_index[1].bincount(minlength=graph.num_nodes).bincount()
-    transitions = _transitions(hidden)
+    seen = _with_labels(graph, known)
+    transitions = _transitions(seen)
     return Inspection(
         name=graph.name,
         columns=columns(graph),
@@ -140,7 +140,7 @@ def inspect(graph: Graph) -> Inspection:
         classes=_classes(graph, known),
         known=int(known.sum()),
         held_back=int((graph.labelled & ~known).sum()),
-        homophily=None if transitions is None else _homophily(hidden),
+        homophily=None if transitions is None else _homophily(seen),
         transitions=None if transitions is None or len(transitions) > _LISTED else transitions.tolist(),
         evidence=measures.one_way(graph, known) if known.any() else None,
         notes=() if graph.reading is None else (*graph.reading.nodes.notes, *graph.reading.edges.notes),
@@ -148,9 +148,12 @@ def inspect(graph: Graph) -> Inspection:
     )
 
 
-def _only(y: Tensor, known: Tensor) -> Tensor:
-    """Return the labels with those that are not known taken away."""
-    return torch.where(known[:, None] if y.ndim == 2 else known, y, -1)
+def _with_labels(graph: Graph, known: Tensor) -> Graph:
+    """Return the graph with the known labels only."""
+    if graph.y is None or not known.any():
+        return graph.replace(y=None, class_names=None)
+    y = torch.where(known[:, None] if graph.is_multilabel else known, graph.y, -1)
+    return graph.replace(y=y, class_names=class_names(graph))
 
 
 def _edges(graph: Graph) -> dict[str, int]:
@@ -170,7 +173,7 @@ def _classes(graph: Graph, known: Tensor) -> dict[str, int]:
 
 def _transitions(graph: Graph) -> Tensor | None:
     """Return the label transitions; None where they are not defined."""
-    if graph.y is None or graph.is_multilabel or not 0 < graph.num_classes <= _COUNTED:
+    if graph.y is None or graph.is_multilabel or graph.num_classes > _COUNTED:
         return None
     if not graph.labelled[graph.edge_index].all(0).any():
         return None

@@ -19,6 +19,8 @@ SHOWN = 50
 """Columns of a table, and classes, that are shown; `--json` has all."""
 _WIDTH = 5.4
 """Width of the pictures, which fit on a phone."""
+_LONG = 24
+"""Characters of a name beside an axis."""
 
 
 def write(file: Path, found: Inspection, suspects: Suspects | None = None) -> None:
@@ -51,18 +53,24 @@ _DEGREES = "Degree distribution: number of nodes by number of incoming edges, bo
 
 
 def _labels(found: Inspection) -> list[page.Block]:
-    chosen = largest(found)
-    rows = [(name, f"{count:,}", f"{count / found.known:.1%}") for name, count in chosen.items()]
     more = f", the largest {SHOWN} of {len(found.classes):,}" if len(found.classes) > SHOWN else ""
     caption = f"Known labels by class{more}"
     blocks: list[page.Block] = [
-        page.Table(caption, ("class", "nodes", "share"), rows),
-        page.Picture("classes", caption, draw_classes(chosen)),
+        page.Table(caption, CLASSES, class_rows(found)),
+        page.Picture("classes", caption, draw_classes(largest(found))),
     ]
     if found.transitions is not None:
         words = "Label transitions: share of the edges out of a node of label i that end in one of label j, in percent"
         blocks.append(page.Picture("transitions", words, draw_transitions(found)))
     return blocks
+
+
+CLASSES = ("class", "known labels", "share")
+
+
+def class_rows(found: Inspection) -> list[tuple[str, str, str]]:
+    """Return the rows of a table of classes, below `CLASSES`."""
+    return [(name, f"{count:,}", f"{count / found.known:.1%}") for name, count in largest(found).items()]
 
 
 def largest(found: Inspection) -> dict[str, int]:
@@ -84,7 +92,7 @@ def draw_classes(classes: dict[str, int]) -> Figure:
     figure, axes = _axes(1.2 + 0.3 * len(classes))
     bars = axes.barh(range(len(classes)), list(classes.values()), color=BLUE)
     axes.bar_label(bars, padding=3)
-    axes.set_yticks(range(len(classes)), list(classes))
+    axes.set_yticks(range(len(classes)), [_tick(name) for name in classes])
     axes.invert_yaxis()
     axes.margins(x=0.12)
     axes.set(xlabel="known labels")
@@ -96,7 +104,7 @@ def draw_transitions(found: Inspection) -> Figure:
     figure = Figure(figsize=(_WIDTH, _WIDTH - 0.6), layout="constrained")
     axes: Axes = figure.subplots()
     assert found.transitions is not None
-    image = transitions.draw(axes, found.transitions, list(found.classes), fontsize=8)
+    image = transitions.draw(axes, found.transitions, [_tick(name) for name in found.classes], fontsize=8)
     figure.colorbar(image, ax=axes, label="share of the edges out of label i (%)")
     return figure
 
@@ -107,8 +115,16 @@ def draw_degrees(found: Inspection) -> Figure:
     axes.scatter(list(found.degree_counts), list(found.degree_counts.values()), s=18, color=BLUE)
     axes.set_xscale("symlog", linthresh=1)  # shows 0 too
     axes.set_yscale("log")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter("{x:g}")
     axes.set(xlabel="incoming edges", ylabel="nodes", xlim=(-0.2, None))
     return figure
+
+
+def _tick(name: str) -> str:
+    """Return a name as the label of an axis: short, and not read as a formula."""
+    short = name if len(name) <= _LONG else f"{name[: _LONG - 1]}…"
+    return short.replace("$", r"\$")
 
 
 def _axes(height: float) -> tuple[Figure, Axes]:
