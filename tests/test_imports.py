@@ -74,7 +74,8 @@ def test_import_needs_neither_pyg_nor_numba_nor_a_server(code):
     assert not modules_after(code) & {"torch_geometric", "numba", "fastapi", "uvicorn", "nicegui", "sqlite3"}
 
 
-VERBS = ["fit", "predict", "compare", "diagnose", "tune", "reproduce", "report", "datasets", "bench", "serve", "labels"]
+VERBS = ["inspect", "fit", "predict", "compare", "diagnose", "tune", "reproduce", "report", "datasets", "bench"]
+VERBS += ["serve", "labels"]
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], *([verb, "--help"] for verb in VERBS)])

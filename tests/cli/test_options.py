@@ -94,7 +94,7 @@ def test_completion_of_a_graph_knows_folders(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "weekly").mkdir()
     (tmp_path / "week.npz").touch()
     (tmp_path / "week.txt").touch()
-    assert options._complete_graph("week") == ["weekday", "week.npz", "weekly"]
+    assert options.complete_graph("week") == ["weekday", "week.npz", "weekly"]
 
 
 def test_methods_to_compare_are_those_there_are() -> None:

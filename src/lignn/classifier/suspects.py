@@ -54,13 +54,18 @@ class Suspects:
     judged: int
     folds: int
 
+    @property
+    def headline(self) -> str:
+        """How many labels are contradicted, in words."""
+        return f"{self.contradicted} of {self.judged} given labels are predicted otherwise without them"
+
     def __str__(self) -> str:
-        head = f"{self.contradicted} of {self.judged} given labels are predicted otherwise without them"
         lines = [
             f"{one.id}: given {one.given!r}, predicted {one.predicted!r} (confidence {one.confidence:.2f})"
             for one in self.found
         ]
-        return "\n".join([f"{head}; the most doubtful {len(lines)}:" if lines else head, *lines])
+        more = f"; the most doubtful {len(lines)}:" if lines else ""
+        return "\n".join([self.headline + more, *lines])
 
     def plain(self) -> dict[str, Any]:
         """Return everything as plain values."""

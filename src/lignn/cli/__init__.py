@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.exceptions import TyperException
 
-from lignn.cli import bench, compare, datasets, diagnose, fit, labels, predict, report, reproduce, serve, tune
+from lignn.cli import bench, compare, datasets, diagnose, fit, inspect, labels, predict, report, reproduce, serve, tune
 from lignn.cli.process import ending_signals, prepare_streams
 from lignn.errors import ConvergenceWarning, DataWarning, ImbalanceWarning, InputError, LignnError
 
@@ -22,7 +22,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (fit.fit, predict.predict, compare.compare, diagnose.diagnose, tune.tune):
+for verb in (inspect.inspect, fit.fit, predict.predict, compare.compare, diagnose.diagnose, tune.tune):
     app.command()(verb)
 for verb in (serve.serve, reproduce.reproduce, report.report, bench.bench):
     app.command()(verb)

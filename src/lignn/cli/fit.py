@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,6 +40,7 @@ def fit(
     from lignn.classifier import NodeClassifier
     from lignn.cli import feature_block, fit_summary, progress, reading
     from lignn.cli.running import Running
+    from lignn.graph import splits
 
     if report is not None:
         fit_summary.check(report)
@@ -51,14 +51,12 @@ def fit(
         resolved = _resolved(classifier)
         data = reading.read(graph.source(resolved["features"]), quiet=as_json)
         _warn_of_scale(data, resolved["features"])
-        complete = (split for split in data.splits if (split.val & data.labelled).any())
-        own = next(chain(complete, data.splits), None)
         reading.tell(data, quiet=as_json)
         with running.kept(resolved, data):
             try:
                 sign = METRICS[resolved.get("metric", DEFAULT_METRIC)].sign
                 with progress.of_training(resolved["max_epochs"], as_json, sign) as tell:
-                    classifier.fit(data, own, progress=tell, checkpoint=running.checkpoint)
+                    classifier.fit(data, splits.own(data), progress=tell, checkpoint=running.checkpoint)
             except KeyboardInterrupt:
                 command = ["lignn", "fit", *graph.arguments(), *["--no-graph"] * no_graph, "-o", str(out)]
                 _save_best(classifier, running, resolved, command, not no_graph)

@@ -59,11 +59,7 @@ def say(classifier: NodeClassifier, out: Path, page: Path | None, as_json: bool,
     typer.echo(_trained(classifier) + _scores(classifier, scores))
     typer.echo(f"{_PARTS[part]}, {report}")
     if reach is not None and reach.matters:
-        few = "all would be" if not reach.without_if_undirected else f"{reach.without_if_undirected} would not be"
-        typer.echo(
-            f"{reach.without} of {reach.nodes} nodes are reached by no known label, since edges are followed one way; "
-            f"with --undirected, {few}"
-        )
+        typer.echo(str(reach))
     command = shlex.join(["lignn", "predict", str(out), *["--graph", "GRAPH"] * no_graph, "-o", "predictions.csv"])
     typer.echo(f"Model: {out} (settings: {settings}); predict by: {command}")
     if page is not None:

@@ -23,7 +23,8 @@ _GRAPHS = (".npz", ".csv", ".tsv", ".gz", ".jsonl", ".ndjson", ".parquet", ".db"
 """Endings of files that may hold a graph, or its nodes."""
 
 
-def _complete_graph(incomplete: str) -> list[str]:
+def complete_graph(incomplete: str) -> list[str]:
+    """Return the datasets, folders and files of graphs whose names start so."""
     from lignn.datasets import catalogue
 
     paths = [str(path) for path in Path().glob(f"{incomplete}*") if path.is_dir() or path.suffix in _GRAPHS]
@@ -79,7 +80,7 @@ GraphName = Annotated[
     typer.Argument(
         metavar="GRAPH",
         help="Name of a dataset, folder with nodes.csv and edges.csv, table of the nodes, SQLite or .npz file.",
-        autocompletion=_complete_graph,
+        autocompletion=complete_graph,
     ),
 ]
 Undirected = Annotated[bool, typer.Option("--undirected", help="Use every edge in both directions.")]

@@ -25,16 +25,25 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table without lines; cells that are too long for the terminal are folded, except in the first column."""
+def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], folded: int | None = None) -> None:
+    """Print a table without lines.
+
+    Args:
+        header: the first row.
+        rows: the others.
+        folded: number of the last columns whose cells are folded if the terminal is too narrow; default: all but one.
+    """
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table(*header, box=None, header_style="bold")
-    for column in table.columns[1:]:
-        column.overflow = "fold"
-    table.columns[0].no_wrap = True
+    first = 1 if folded is None else len(header) - folded
+    for number, column in enumerate(table.columns):
+        if number < first:
+            column.no_wrap = True
+        else:
+            column.overflow = "fold"
     for row in rows:
         table.add_row(*map(Text, row))
     Console().print(table)

@@ -13,7 +13,7 @@ from torch import Tensor
 from lignn.errors import GraphError
 from lignn.graph.graph import Graph
 
-_MANY = 0.05
+MANY = 0.05
 """Share of the nodes that is many."""
 
 
@@ -105,7 +105,7 @@ def reached(graph: Graph, known: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class OneWay:
-    """What following the edges one way costs: numbers of nodes that no known label reaches."""
+    """What following the edges one way costs: numbers of nodes that no known label reaches; `str` is in words."""
 
     without: int
     """Along the edges as they are stored."""
@@ -116,7 +116,14 @@ class OneWay:
     @property
     def matters(self) -> bool:
         """Whether both directions would reach many more nodes."""
-        return self.without - self.without_if_undirected > _MANY * self.nodes
+        return self.without - self.without_if_undirected > MANY * self.nodes
+
+    def __str__(self) -> str:
+        few = f"{self.without_if_undirected} would not be" if self.without_if_undirected else "all would be"
+        return (
+            f"{self.without} of {self.nodes} nodes are reached by no known label, since edges are followed one way; "
+            f"with --undirected, {few}"
+        )
 
 
 def one_way(graph: Graph, known: Tensor) -> OneWay:

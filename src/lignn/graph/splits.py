@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +17,12 @@ from lignn.graph.split import PARTS, Split
 
 PAPER_SEED = 42
 """Seed of `per_class` that gives, with its default sizes, the splits behind the paper's accuracy table."""
+
+
+def own(graph: Graph) -> Split | None:
+    """Return the graph's first split with validation labels, else its first split; None if it has none."""
+    complete = (split for split in graph.splits if (split.val & graph.labelled).any())
+    return next(chain(complete, graph.splits), None)
 
 
 def per_class(
