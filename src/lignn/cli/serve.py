@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lignn.cli.options import Missing, Undirected
+from lignn.cli.output import Json, print_json
 
 if TYPE_CHECKING:
     from lignn.serve.opening import Place
@@ -42,6 +43,7 @@ def serve(
     no_page: Annotated[bool, typer.Option("--no-page", help="Serve HTTP only.")] = False,
     undirected: Undirected = False,
     missing: Missing = None,
+    as_json: Json = False,
 ) -> None:
     """Serve predictions over HTTP, and a page to label nodes; labels are kept in a journal."""
     from lignn.atomic import locked
@@ -57,7 +59,7 @@ def serve(
             raise InputError(f"{file}: there is no such file")
     policy = running.policy(host, token_file, tuple(allow_host or ()), read_only)
     with locked(lock_of(place.journal), f"{place.journal}: another lignn serve is using this journal; stop it first"):
-        running.run(place, policy, port, None if no_page else "/", tls_cert, tls_key, typer.echo)
+        running.run(place, policy, port, None if no_page else "/", tls_cert, tls_key, print_json if as_json else None)
 
 
 def place_of(
