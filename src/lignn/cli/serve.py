@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lignn.cli.options import Column, Ignore, Missing, NamedGraph, Undirected
+from lignn.cli.output import Json, print_json
 
 if TYPE_CHECKING:
     from lignn.serve.opening import Place
@@ -45,7 +45,7 @@ def serve(
     missing: Missing = None,
     column: Column = None,
     ignore: Ignore = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print each line as a JSON object.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Serve predictions over HTTP, and a page to label nodes; labels are kept in a journal."""
     from lignn.atomic import locked
@@ -61,9 +61,7 @@ def serve(
             raise InputError(f"{file}: there is no such file")
     policy = running.policy(host, token_file, tuple(allow_host or ()), read_only)
     with locked(lock_of(place.journal), f"{place.journal}: another lignn serve is using this journal; stop it first"):
-        running.run(
-            place, policy, port, None if no_page else "/", tls_cert, tls_key, _echo_json if as_json else typer.echo
-        )
+        running.run(place, policy, port, None if no_page else "/", tls_cert, tls_key, print_json if as_json else None)
 
 
 def place_of(
@@ -93,10 +91,6 @@ def place_of(
             f"{place.journal.parent}: there is no such folder for the journal; create it, or give --journal"
         )
     return place
-
-
-def _echo_json(line: str) -> None:
-    typer.echo(json.dumps({"message": line}, ensure_ascii=False))
 
 
 def lock_of(journal: Path) -> Path:

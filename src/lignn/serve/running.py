@@ -7,7 +7,9 @@ import threading
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import typer
 import uvicorn
 
 from lignn.errors import InputError
@@ -33,7 +35,7 @@ def run(
     page: str | None,
     tls_cert: Path | None,
     tls_key: Path | None,
-    say: Callable[[str], None],
+    tell: Callable[[dict[str, Any]], None] | None,
 ) -> None:
     """Serve until a signal ends it.
 
@@ -44,7 +46,7 @@ def run(
         page: path of the page, None for no page.
         tls_cert: certificate for https.
         tls_key: its key.
-        say: called with the lines for the user.
+        tell: called once with where the service is, for machines; None says it in words.
     """
     # NiceGUI looks at all objects of the process when it starts, also at deprecated ones of torch.
     warnings.filterwarnings("ignore", category=FutureWarning, module="nicegui")
@@ -65,7 +67,7 @@ def run(
     name = f"[{policy.host}]" if ":" in policy.host else policy.host
     address = f"{scheme}://{name}:{listening.getsockname()[1]}"
     server = uvicorn.Server(config)
-    threading.Thread(target=_announce, args=(server, service, address, page is not None, say), daemon=True).start()
+    threading.Thread(target=_announce, args=(server, service, address, page is not None, tell), daemon=True).start()
     server.run(sockets=[listening])
     if service.engine.failure is not None:
         raise InputError(service.engine.failure)
@@ -82,16 +84,25 @@ def _listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _announce(server: uvicorn.Server, service: Service, address: str, page: bool, say: Callable[[str], None]) -> None:
+def _announce(
+    server: uvicorn.Server,
+    service: Service,
+    address: str,
+    page: bool,
+    tell: Callable[[dict[str, Any]], None] | None,
+) -> None:
     """Say where the service is once it is ready, or end the server if it cannot be."""
     engine = service.engine
     engine.opened.wait()
     if engine.failure is not None:
         server.should_exit = True
         return
-    state = engine.state
+    state, journal = engine.state, str(engine.place.journal)
+    if tell is not None:
+        tell({"address": address, "version": state.version, "journal": journal, "skipped": list(engine.skipped)})
+        return
     made = "no model yet" if state.fitted is None else f"{state.fitted.settings.name}, {len(state.classes)} classes"
-    say(f"{address}: {state.graph.name}, {state.graph.num_nodes} nodes, {made}, version {state.version}")
-    say(f"labels and other changes: {engine.place.journal}" + (f"; page: {address}/" if page else ""))
+    typer.echo(f"{address}: {state.graph.name}, {state.graph.num_nodes} nodes, {made}, version {state.version}")
+    typer.echo(f"labels and other changes: {journal}" + (f"; page: {address}/" if page else ""))
     for line in engine.skipped:
-        say(f"left out, it does not fit the model: {line}")
+        typer.echo(f"left out, it does not fit the model: {line}")
