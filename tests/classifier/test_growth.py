@@ -88,6 +88,16 @@ def test_sparse_features_and_weights_and_directions():
     assert classifier.graph_.num_edges == directed.num_edges + 2
 
 
+def test_times_and_groups_of_new_nodes_are_unknown():
+    graph, features, edges, ids = divided()
+    graph = graph.replace(time=np.arange(OLD), group=np.zeros(OLD, int))
+    classifier = fitted("lpa", graph=graph, split=split())
+    classifier.add_nodes(features, edges, ids)
+    assert np.isnan(classifier.graph_.time[OLD:]).all()
+    assert classifier.graph_.time[:OLD].tolist() == list(range(OLD))
+    assert classifier.graph_.group.tolist() == [0] * OLD + [-1] * 10
+
+
 def test_graph_without_features():
     whole = small_graph()
     graph = Graph(whole.edge_index, y=whole.y, num_nodes=90)

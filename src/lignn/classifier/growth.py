@@ -67,7 +67,16 @@ def grow(
         edge_type=_joined(graph.edge_type, added.edge_type),
         edge_types=graph.edge_types,
         table=table,
+        time=_extended(graph.time, n, np.nan),
+        group=_extended(graph.group, n, -1),
     )
+
+
+def _extended(values: np.ndarray | None, num_nodes: int, unknown: float) -> np.ndarray | None:
+    """Return times or groups, unknown for the new nodes."""
+    if values is None:
+        return None
+    return np.concatenate([values, np.full(num_nodes - len(values), unknown, values.dtype)])
 
 
 def labels_for(labels: KnownLabels, num_nodes: int) -> KnownLabels:

@@ -124,10 +124,7 @@ class Graph:
                 raise GraphError(f"splits: split {number} is over {split.num_nodes} nodes, the graph has {n}")
 
     def replace(self, **changes: Any) -> Graph:
-        """Return this graph with some parts changed and validated.
-
-        New features of the same width keep their names. New features take the place of a table that is not given too.
-        """
+        """Return this graph with some parts changed and validated; new features replace a table, names fit by width."""
         parts = {field.name: getattr(self, field.name) for field in fields(self)} | changes
         if "feature_names" not in changes and getattr(parts["x"], "shape", ())[1:] != (self.num_features,):
             parts["feature_names"] = None
@@ -214,8 +211,8 @@ class Graph:
 
     def of_type(self, number: int) -> Graph:
         """Return the graph with the edges of one type only, which then have none."""
-        edge_type = torch.zeros(self.num_edges, dtype=torch.int64) if self.edge_type is None else self.edge_type
-        return self._with_edges_where(edge_type == number).replace(edge_type=None, edge_types=None)
+        assert self.edge_type is not None
+        return self._with_edges_where(self.edge_type == number).replace(edge_type=None, edge_types=None)
 
     def _with_edges_where(self, keep: Tensor) -> Graph:
         """Return the graph with these edges, given as a mask or as numbers."""

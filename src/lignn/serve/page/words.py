@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import scipy.sparse as sp
 
 from lignn.classifier import edits
@@ -17,8 +19,7 @@ def features(state: State, number: int) -> list[tuple[str, str, str]]:
     """Return name, value and a comparison with other nodes of the most telling features of a node."""
     graph = state.graph
     if graph.table is not None:
-        row = graph.table.slice(number, 1).to_pylist()[0]
-        return [(str(name), str(value), "") for name, value in list(row.items())[:MOST_FEATURES]]
+        return [_cell(name, graph.table[name], number) for name in graph.table.column_names[:MOST_FEATURES]]
     if graph.x is None:
         return []
     names = graph.feature_names or tuple(f"feature {i}" for i in range(graph.num_features))
@@ -36,6 +37,16 @@ def features(state: State, number: int) -> list[tuple[str, str, str]]:
     below = (dense < row).mean(0)
     columns = np.argsort(-np.abs(below - 0.5), kind="stable")[:MOST_FEATURES]
     return [(names[c], f"{row[c]:.3g}", _rank(float(below[c]))) for c in sorted(columns)]
+
+
+def _cell(name: str, column: pa.ChunkedArray, number: int) -> tuple[str, str, str]:
+    """Return name, value and comparison of a cell of a table; only numbers are compared."""
+    value = column[number].as_py()
+    if value is None:
+        return name, "missing", ""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return name, str(value), ""
+    return name, f"{value:.3g}", _rank(pc.mean(pc.less(column, value)).as_py())
 
 
 def _rank(below: float) -> str:
