@@ -36,6 +36,10 @@ class ConfigError(InputError):
     """A setting that is unknown or has an impossible value."""
 
 
+class ProcessError(LignnError):
+    """A process of a run over several processes that has ended, so that the others cannot go on."""
+
+
 class ConvergenceError(LignnError, RuntimeError):
     """A solve that did not reach its tolerance; `solution` holds what it reached."""
 

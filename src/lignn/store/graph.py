@@ -1,0 +1,269 @@
+"""`StoredGraph`: a graph in a store, read like a `Graph`; edges and features stay on the disk."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from lignn.errors import GraphError, InputError
+from lignn.graph import Graph, Split, validate
+from lignn.graph.split import PARTS
+from lignn.processes import ALONE, Processes
+from lignn.store import layout
+
+_LIVE = ("y", "class_names", "splits", "name")
+"""Fields of a graph that may be replaced; the others are on the disk."""
+
+
+@dataclass(frozen=True, eq=False)
+class Csr:
+    """A matrix of a part: row pointers, columns, and weights (None: all are 1)."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray | None
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The rows of one part in one direction.
+
+    Attributes:
+        rows: its rows, counted from the first row that this process holds.
+        local: columns are the part's own rows.
+        halo: columns are numbers in `nodes`.
+        nodes: positions of nodes outside of the part, in the whole store.
+    """
+
+    rows: slice
+    local: Csr
+    halo: Csr
+    nodes: np.ndarray
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class StoredGraph(Graph):
+    """A graph in a store, or those of its rows that one of several processes holds.
+
+    Nodes are in the order of the store. Labels and splits are in memory; ids are read when they are asked for.
+
+    Attributes:
+        path: folder of the store.
+        manifest: what `store.json` says.
+        first_part: number of the first part that this process holds.
+        last_part: number of the part after the last one.
+        processes: all processes that hold parts.
+        memory: bytes of anonymous memory that a fit may use; None: no limit.
+    """
+
+    path: Path
+    manifest: dict[str, Any]
+    first_part: int
+    last_part: int
+    processes: Processes
+    memory: int | None
+    in_memory: ClassVar[bool] = False
+
+    def __init__(self, path: str | Path, processes: Processes = ALONE, memory: int | None = None) -> None:
+        path = Path(path)
+        manifest = layout.read_manifest(path)
+        parts = len(manifest["sizes"])
+        if parts < processes.count:
+            raise InputError(f"{path}: has {parts} parts, too few for {processes.count} processes; build it with more")
+        self._set(path=path, manifest=manifest, processes=processes, memory=memory, first_part=0, last_part=parts)
+        y = torch.from_numpy(np.array(self.array("y"))) if "y" in manifest["arrays"] else None
+        classes = manifest["classes"]
+        if y is not None:
+            y, classes = validate.labels(y, manifest["nodes"], classes)
+        masks = [np.array(self.array(part)) for part in PARTS]
+        runs = range(masks[0].shape[1])
+        splits = tuple(Split(*(torch.from_numpy(mask[:, run].copy()) for mask in masks)) for run in runs)
+        names = manifest["feature_names"]
+        self._set(num_nodes=manifest["nodes"], y=y, class_names=None if classes is None else tuple(classes))
+        self._set(splits=splits, name=manifest["name"], feature_names=None if names is None else tuple(names))
+
+    def _set(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in {field.name for field in fields(Graph)}:
+            if name in ("edge_index", "x"):
+                raise GraphError(f"{self.name}: is a store on the disk, this needs the graph in memory: use to_graph()")
+            return None
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+    def replace(self, **changes: Any) -> StoredGraph:
+        """Return the graph with other labels, classes, splits or name; everything else is on the disk."""
+        if wrong := [name for name in changes if name not in _LIVE]:
+            raise GraphError(f"{self.name}: the {wrong[0]} of a store cannot be replaced; build another store")
+        other = object.__new__(StoredGraph)
+        other._set(**{name: value for name, value in vars(self).items() if name not in _DERIVED}, **{})
+        other._set(**changes)
+        if changes.get("y") is not None:
+            y, classes = validate.labels(changes["y"], self.num_nodes, other.class_names)
+            other._set(y=y, class_names=classes)
+        return other
+
+    def structure(self) -> StoredGraph:
+        """Return nodes and edges alone, without labels or splits."""
+        return self.replace(y=None, class_names=None, splits=())
+
+    def mine(self) -> StoredGraph:
+        """Return the rows of this process; the graph itself if it works alone."""
+        count, rank, parts = self.processes.count, self.processes.rank, len(self.manifest["sizes"])
+        if count == 1:
+            return self
+        other = self.replace(splits=())
+        other._set(first_part=parts * rank // count, last_part=parts * (rank + 1) // count)
+        first, last = other.rows.start, other.rows.stop
+        other._set(num_nodes=last - first, y=None if self.y is None else self.y[first:last])
+        return other.replace(splits=tuple(other.share_of(split) for split in self.splits))
+
+    def share_of(self, split: Split) -> Split:
+        """Return the part of a split over the whole store that is over the rows of this process."""
+        return Split(*(getattr(split, part)[self.rows] for part in PARTS))
+
+    @cached_property
+    def bounds(self) -> np.ndarray:
+        """First position of each part, and the number of nodes."""
+        return np.concatenate([[0], np.cumsum(self.manifest["sizes"])])
+
+    @property
+    def rows(self) -> slice:
+        """Positions of the rows of this process in the store."""
+        return slice(int(self.bounds[self.first_part]), int(self.bounds[self.last_part]))
+
+    @cached_property
+    def number(self) -> Tensor:
+        """Number of each row's node in the source."""
+        return torch.from_numpy(np.array(self.array("number")[self.rows]))
+
+    @property
+    def total(self) -> int:
+        """Number of nodes of the whole store."""
+        return self.manifest["nodes"]
+
+    @property
+    def num_edges(self) -> int:
+        """Number of edges of the whole store, repeated ones counted once."""
+        return self.manifest["edges"]
+
+    @property
+    def num_features(self) -> int:
+        """Number of features."""
+        return self.manifest["features"]
+
+    @property
+    def is_undirected(self) -> bool:  # type: ignore[override]
+        """Whether every edge has a reverse edge of the same weight."""
+        return self.manifest["undirected"]
+
+    @cached_property
+    def node_ids(self) -> np.ndarray:  # type: ignore[override]
+        """Ids of the nodes, or their numbers in the source."""
+        if "id_offsets" not in self.manifest["arrays"]:
+            return self.number.numpy().astype(np.dtypes.StringDType())
+        offsets = self.array("id_offsets")[self.rows.start : self.rows.stop + 1]
+        content = self.array("id_bytes")[offsets[0] : offsets[-1]].tobytes()
+        bounds = (offsets - offsets[0]).tolist()
+        texts = [content[a:b].decode("utf-8") for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+        return np.array(texts, np.dtypes.StringDType())
+
+    def fingerprint(self) -> str:
+        """Return the SHA-256 of the store's manifest, and of the labels and splits that this graph has."""
+        digest = hashlib.sha256(repr(sorted(self.manifest["arrays"].items())).encode())
+        for tensor in (self.y, *(getattr(split, part) for split in self.splits for part in PARTS)):
+            digest.update(b"" if tensor is None else tensor.numpy().tobytes())
+        return digest.hexdigest()
+
+    def array(self, name: str) -> np.ndarray:
+        """Return a memory-mapped array of the store."""
+        entry = self.manifest["arrays"].get(name)
+        if entry is None:
+            raise InputError(f"{self.path}: the store has no array {name!r}; build it again")
+        return layout.map_array(self.path, name, entry)
+
+    def matrix(self, direction: str) -> Sequence[Part]:
+        """Return the parts of this process in one direction ("in" or "out"), memory-mapped and checked."""
+        direction = "in" if self.is_undirected else direction
+        told = self.manifest["parts"][direction]
+        arrays = {
+            name: self.array(f"{direction}_{name}")
+            for name in ("local_indptr", "local_indices", "halo_indptr", "halo_indices", "halo_nodes")
+        }
+        weights = {f"{block}_values" for block in ("local", "halo") if self.manifest["weighted"]}
+        arrays |= {name: self.array(f"{direction}_{name}") for name in weights}
+        starts = {kind: np.concatenate([[0], np.cumsum([part[kind] for part in told])]) for kind in told[0]}
+        return [self._part(number, arrays, starts) for number in range(self.first_part, self.last_part)]
+
+    def _part(self, number: int, arrays: dict[str, np.ndarray], starts: dict[str, np.ndarray]) -> Part:
+        first, last = (int(bound) for bound in self.bounds[number : number + 2])
+        blocks = []
+        for block, columns in (("local", last - first), ("halo", int(np.diff(starts["nodes"])[number]))):
+            entries = slice(*starts[block][number : number + 2].tolist())
+            indptr = arrays[f"{block}_indptr"][first + number : last + number + 1]
+            indices = arrays[f"{block}_indices"][entries]
+            values = arrays[f"{block}_values"][entries] if f"{block}_values" in arrays else None
+            _check(f"{self.path}: part {number}", indptr, indices, columns)
+            blocks.append(Csr(indptr, indices, values))
+        nodes = arrays["halo_nodes"][slice(*starts["nodes"][number : number + 2].tolist())]
+        if len(nodes) and not (0 <= nodes.min() and nodes.max() < self.total):
+            raise InputError(f"{self.path}: part {number} has unknown nodes; build the store again")
+        offset = self.rows.start
+        return Part(slice(first - offset, last - offset), *blocks, nodes)
+
+    def to_graph(self) -> Graph:
+        """Return the whole graph in memory, in the order of the source; repeated edges are merged."""
+        matrix = sp.vstack([_global(part, self.total) for part in self.matrix("in")]).tocoo()
+        number = self.number.numpy()
+        back = np.argsort(number)
+        x: Any = None
+        if "x_data" in self.manifest["arrays"]:
+            data, indices, indptr = (np.array(self.array(f"x_{part}")) for part in ("data", "indices", "indptr"))
+            x = sp.csr_array((data, indices, indptr), shape=(self.total, self.num_features))[back]
+        elif "x" in self.manifest["arrays"]:
+            x = np.array(self.array("x"))[back]
+        return Graph(
+            np.stack([number[matrix.col], number[matrix.row]]),
+            x=x,
+            y=None if self.y is None else self.y[torch.from_numpy(back)],
+            edge_weight=matrix.data if self.manifest["weighted"] else None,
+            num_nodes=self.total,
+            node_ids=self.node_ids[back] if "id_offsets" in self.manifest["arrays"] else None,
+            class_names=self.class_names,
+            splits=[Split(*(getattr(split, part)[back] for part in PARTS)) for split in self.splits],
+            name=self.name,
+            feature_names=self.feature_names,
+        )
+
+
+_DERIVED = ("labelled", "num_classes")
+"""Cached values that depend on the labels."""
+
+
+def _global(part: Part, total: int) -> sp.csr_array:
+    """Return the rows of a part of a whole store as a matrix over all nodes."""
+    first, rows = part.rows.start, part.rows.stop - part.rows.start
+    blocks = []
+    for block, column in ((part.local, part.local.indices.astype(np.int64) + first), (part.halo, None)):
+        columns = part.nodes[part.halo.indices] if column is None else column
+        values = np.ones(len(columns)) if block.values is None else block.values
+        blocks.append(sp.csr_array((values, columns, block.indptr), shape=(rows, total)))
+    return blocks[0] + blocks[1]
+
+
+def _check(where: str, indptr: np.ndarray, indices: np.ndarray, columns: int) -> None:
+    """Raise unless the arrays form a CSR matrix: compiled code trusts them."""
+    rises = indptr[0] == 0 and indptr[-1] == len(indices) and not (indptr[1:] < indptr[:-1]).any()
+    if not rises or (len(indices) and not (0 <= indices.min() and indices.max() < columns)):
+        raise InputError(f"{where} is damaged: its indices do not fit; copy or build the store again")
