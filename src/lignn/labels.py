@@ -22,6 +22,7 @@ from torch.nn import functional
 from lignn.errors import ConfigError, InputError, did_you_mean
 from lignn.graph import Graph
 from lignn.graph.validate import check_classes
+from lignn.propagation.rows import Rows, Share, dense
 
 _FEW_CLASSES = 16
 
@@ -65,11 +66,15 @@ class KnownLabels:
         mask: `M_t`, the nodes whose labels are known; on the CPU.
         onehot: `M_t Y`, n×c, with rows of zeros for unknown nodes; multi-hot for multi-label tasks.
         multilabel: whether a node may have several classes. If so, σ is the sigmoid and the loss binary cross-entropy.
+        share: the nodes of the rows, if this process holds some of a stored graph; None: all nodes of a graph in memory.
+        known: mask of the known nodes of all processes in the order of the source; None without a `share`.
     """
 
     mask: Tensor
     onehot: Tensor
     multilabel: bool = False
+    share: Share | None = None
+    known: Tensor | None = None
 
     @classmethod
     def of(cls, graph: Graph, mask: Tensor, dtype: torch.dtype = torch.float32) -> KnownLabels:
@@ -117,8 +122,9 @@ class KnownLabels:
         """Return `(I - M_t) Ŷ + M_t Y`: the state with known rows overwritten by their labels."""
         return state.index_copy(0, *self._rows_to_clamp)
 
-    def activation(self, logits: Tensor, jacobian: SoftmaxJacobian = "exact") -> Tensor:
+    def activation(self, logits: Tensor | Rows, jacobian: SoftmaxJacobian = "exact") -> Tensor:
         """Return probabilities: σ is the softmax, or for multi-label tasks the sigmoid, whose Jacobian is diagonal."""
+        logits = dense(logits)
         if self.multilabel:
             return logits.sigmoid()
         return softmax(logits) if jacobian == "exact" else DiagonalSoftmax.apply(logits)
@@ -131,8 +137,25 @@ class KnownLabels:
         p, target = probabilities[index], self.onehot[index]
         tiny = torch.finfo(p.dtype).tiny
         if self.multilabel:
-            return -(target * p.clamp(min=tiny).log() + (1 - target) * (1 - p).clamp(min=tiny).log()).mean()
-        return -p.mul(target).sum(1).clamp(min=tiny).log().mean()
+            return self._mean(-(target * p.clamp(min=tiny).log() + (1 - target) * (1 - p).clamp(min=tiny).log()))
+        return self._mean(-p.mul(target).sum(1).clamp(min=tiny).log())
+
+    def _mean(self, losses: Tensor) -> Tensor:
+        """Return the mean over the supervised nodes of all processes."""
+        if self.share is None:
+            return losses.mean()
+        count = self.share.processes.sum(torch.tensor(losses.numel()))
+        return self.share.total_of(losses.sum()) / count
+
+    def draw(self, generator: Generator) -> Tensor:
+        """Draw a uniform number for each node."""
+        return torch.rand(len(self.mask), generator=generator) if self.share is None else self.share.rand(generator)
+
+    def draw_integers(self, low: int, high: int, generator: Generator, *width: int) -> Tensor:
+        """Draw integers from `low` to below `high` for each node: one, or a row of them."""
+        count = len(self.mask) if self.share is None else self.share.total
+        drawn = torch.randint(low, high, (count, *width), generator=generator)
+        return drawn if self.share is None else drawn[self.share.number]
 
     def hide(self, rate: float, generator: Generator) -> HiddenLabels:
         """Draw `I_o`: hide every node, known or not, with probability `rate`; redraw until a known node is hidden.
@@ -142,16 +165,18 @@ class KnownLabels:
         """
         if not 0 < rate < 1:
             raise ConfigError(f"a mask rate must be between 0 and 1, got {rate}")
-        nodes, _ = self._rows
-        if not len(nodes):
+        # Every process draws for the nodes of all, so that all hide the same ones.
+        known = self.mask if self.known is None else self.known
+        if not known.any():
             raise InputError("no label is known: there is nothing to learn from")
         for _ in range(_MAX_REDRAWS):
-            hidden = torch.rand(len(self.mask), generator=generator) < rate
-            if (hidden & self.mask).any():
+            hidden = torch.rand(len(known), generator=generator) < rate
+            if (hidden & known).any():
                 break
         else:
+            nodes = known.nonzero().flatten()
             hidden[nodes[torch.randint(len(nodes), (), generator=generator)]] = True
-        return HiddenLabels(self, hidden, rate)
+        return HiddenLabels(self, hidden if self.share is None else hidden[self.share.number], rate)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +197,7 @@ class HiddenLabels:
     def given(self) -> KnownLabels:
         """`M_i Y`, `M_i = M_t - I_o M_t`: the labels that are inputs."""
         mask = self.known.mask & ~self.hidden
-        return KnownLabels(mask, self.known.onehot * self._column(mask), self.known.multilabel)
+        return replace(self.known, mask=mask, onehot=self.known.onehot * self._column(mask))
 
     @cached_property
     def supervised(self) -> Tensor:

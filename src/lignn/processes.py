@@ -43,6 +43,10 @@ class Processes:
         """Return the rows of all processes, in the order of the ranks, in the first process; `rows` in the others."""
         return rows
 
+    def all_rows(self, rows: Tensor) -> Tensor:
+        """Return the rows of all processes, in the order of the ranks, in every process."""
+        return rows
+
     def exchange(self, sent: Tensor, out: Tensor, counts: tuple[list[int], list[int]]) -> Callable[[], None]:
         """Start to send rows to all processes and to receive theirs; return a function that waits for the end.
 
@@ -111,12 +115,27 @@ class Group(Processes):
             torch.distributed.recv(parts[rank], rank)
         return whole
 
+    def all_rows(self, rows: Tensor) -> Tensor:
+        """Return the rows of all processes, in the order of the ranks, in every process."""
+        lengths = [int(length) for length in self._parts(torch.tensor(len(rows)))]
+        padded = rows.new_zeros((max(lengths), *rows.shape[1:]))
+        padded[: len(rows)] = rows
+        return torch.cat([part[:length] for part, length in zip(self._parts(padded), lengths, strict=True)])
+
     @_told
     def exchange(self, sent: Tensor, out: Tensor, counts: tuple[list[int], list[int]]) -> Callable[[], None]:
         """Start to send rows to all processes and to receive theirs; return a function that waits for the end."""
         give, take = counts
         work = torch.distributed.all_to_all_single(out, sent, take, give, async_op=True)
         return _told(work.wait)
+
+
+def current() -> Processes:
+    """Return the processes that this one has joined; `ALONE` if there are none."""
+    distributed = torch.distributed
+    if distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1:
+        return Group()
+    return ALONE
 
 
 def started() -> bool:
@@ -134,6 +153,6 @@ def joined(device: str = "cpu") -> Iterator[Processes]:
         raise ConfigError("this PyTorch has no torch.distributed; install another build, or use one process")
     torch.distributed.init_process_group("gloo" if device == "cpu" else "nccl")
     try:
-        yield Group()
+        yield current()
     finally:
         torch.distributed.destroy_process_group()

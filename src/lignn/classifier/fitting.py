@@ -6,7 +6,6 @@ import copy
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -25,6 +24,7 @@ from lignn.graph import Graph, Split, headers
 from lignn.labels import Classes, KnownLabels
 from lignn.methods import Carry, Method, Prediction
 from lignn.methods.method import Evaluation
+from lignn.store import StoredGraph
 from lignn.training import Assembly, End, History, Progress, assemble, score_on
 
 SHARE = 0.2
@@ -72,10 +72,13 @@ def fit(
     """Train the method of `settings` on `graph`; see `NodeClassifier.fit`."""
     _check_graph(graph, settings)
     split, own_holdout = _split(graph, split, settings.values["seed"])
-    classes = Classes.of(graph)
+    classes, identity = Classes.of(graph), run_id.of(settings, graph, split) if checkpoint else ""
+    if isinstance(graph, StoredGraph):  # from here on, a process sees its own rows only
+        graph = graph.mine()
+        split = graph.share_of(split)
     known = classes.known(graph, split.train & graph.labelled, settings.dtype)
     assembly = _assemble(settings, graph, known, split.held_out)
-    history, interrupted = _train_first(settings, assembly, graph, split, progress, checkpoint)
+    history, interrupted = _train_first(settings, assembly, graph, split, progress, (checkpoint, identity))
     prediction = _prediction(history)
     calibration = _calibration(settings, prediction, graph, split.val & graph.labelled)
     known = classes.known(graph, (split.train | split.val) & graph.labelled, settings.dtype)
@@ -135,17 +138,20 @@ def _train_first(
     graph: Graph,
     split: Split,
     progress: Progress | None,
-    checkpoint: Path | None,
+    checkpoint: tuple[Path | None, str],
 ) -> tuple[History, bool]:
-    """Train with the split's validation labels; return also whether training was interrupted."""
+    """Train with the split's validation labels; return also whether training was interrupted.
+
+    `checkpoint` is its file and what tells this run from others.
+    """
     score, options = None, settings.training
-    if (split.val & graph.labelled).any():
+    if assembly.inference.space.count(split.val & graph.labelled):
         score = score_on(graph, {part: getattr(split, part) & graph.labelled for part in ("train", "val")})
     else:
         options = replace(options, max_epochs=min(options.max_epochs, options.patience))
-    identity = run_id.of(settings, graph, split) if checkpoint else ""
+    file, identity = checkpoint
     try:
-        history = assembly.train(score, options, path=checkpoint, run_id=identity, progress=progress)
+        history = assembly.train(score, options, path=file, run_id=identity, progress=progress)
     except training.Interrupted as interruption:
         return interruption.history, True
     if history.best < 0 and history.end is End.NON_FINITE:
@@ -219,8 +225,10 @@ def _prediction(history: History) -> Prediction:
 def _calibration(settings: Settings, prediction: Prediction, graph: Graph, nodes: Tensor) -> Calibration | None:
     """Fit the temperature to the labels of `nodes`, which were no input; None if not wanted, or with too few."""
     assert graph.y is not None
-    probabilities: Any = prediction.probabilities.cpu()
-    return calibrate(probabilities[nodes], graph.y[nodes]) if settings.values["calibrate"] else None
+    if not settings.values["calibrate"]:
+        return None
+    space = prediction.problem.space
+    return calibrate(space.all_rows(prediction.probabilities.cpu()[nodes]), space.all_rows(graph.y[nodes]))
 
 
 def own_split(graph: Graph, seed: int) -> Split:
@@ -237,7 +245,7 @@ def hold_back(graph: Graph, split: Split, seed: int) -> Split:
     """
     assert graph.y is not None
     generator = torch.Generator().manual_seed(seed)
-    known = (split.train & graph.labelled).nonzero().flatten()
+    known = graph.in_source_order((split.train & graph.labelled).nonzero().flatten())
     strata = [known] if graph.is_multilabel else [known[graph.y[known] == c] for c in range(graph.num_classes)]
     validation = torch.zeros_like(split.train)
     for nodes in strata:
@@ -293,15 +301,16 @@ def try_starts(prediction: Prediction) -> Starts | None:
     if solution.status is Status.NON_FINITE or (bound.label_weight is not None and unique_for_all_labels(bound)):
         return None
     labels, generator = bound.problem.labels, torch.Generator().manual_seed(0)
-    n, c = labels.onehot.shape
+    c = labels.num_classes
     if labels.multilabel:
-        states = [torch.randint(2, (n, c), generator=generator), 1 - prediction.labels.cpu()]
+        states = [labels.draw_integers(0, 2, generator, c), 1 - prediction.labels.cpu()]
     else:
-        shifted = prediction.labels.cpu() + torch.randint(1, c, (n,), generator=generator)
-        states = [one_hot(classes, c) for classes in (torch.randint(c, (n,), generator=generator), shifted % c)]
+        shifted = prediction.labels.cpu() + labels.draw_integers(1, c, generator)
+        states = [one_hot(classes, c) for classes in (labels.draw_integers(0, c, generator), shifted % c)]
     solver = replace(bound.solver, max_steps=max(bound.solver.max_steps, _PLAIN_STEPS))
     plain = Picard(tol=torch.finfo(labels.onehot.dtype).tiny, max_steps=_PLAIN_STEPS)
-    contraction = solve(bound.map, torch.zeros_like(labels.onehot), plain, throw=False).contraction
+    space = bound.problem.space
+    contraction = solve(bound.map, torch.zeros_like(labels.onehot), plain, throw=False, space=space).contraction
     found = prediction if solution.ok else bound.solve(solver=solver)  # what more steps change is told elsewhere
     random, opposite = (_differing(found, bound.solve(state.to(labels.onehot), solver)) for state in states)
     return Starts(contraction, random, opposite)
@@ -309,13 +318,19 @@ def try_starts(prediction: Prediction) -> Starts | None:
 
 def _differing(one: Prediction, other: Prediction) -> float:
     """Return the share of nodes whose label differs; a tie that falls otherwise by rounding does not count."""
-    n = len(one.labels)
+    n, space = len(one.labels), one.problem.space
     moved = (one.probabilities - other.probabilities).abs().amax(1) > _MOVED
-    return (moved & (one.labels != other.labels).reshape(n, -1).any(1)).sum().item() / n
+    differing = moved & (one.labels != other.labels).reshape(n, -1).any(1)
+    return space.count(differing) / space.entries(differing)
 
 
 def warn_if_start_matters(prediction: Prediction) -> None:
-    """Warn if another start gives other predictions; to be called by functions that the user calls."""
+    """Warn if another start gives other predictions; to be called by functions that the user calls.
+
+    A streamed graph is not solved again for this: it would take longer than many epochs. `diagnose` does it.
+    """
+    if prediction.problem.streamed:
+        return
     starts = try_starts(prediction)
     most = 0.0 if starts is None else max(starts.random, starts.opposite)
     if starts is not None and most > 0:

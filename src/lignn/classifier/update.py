@@ -57,10 +57,13 @@ def relabelled(known: KnownLabels, graph: Graph, classes: Classes, labels: Mappi
     if not isinstance(labels, Mapping):
         raise InputError(f"labels: a mapping from nodes to labels is needed, got {type(labels).__name__}")
     mask, onehot = known.mask.clone(), known.onehot.clone()
-    for number, label in zip(node_numbers(graph, labels), labels.values(), strict=True):
+    for whole, label in zip(node_numbers(graph.whole, labels), labels.values(), strict=True):
+        number = whole - graph.rows.start
+        if whole not in range(graph.rows.start, graph.rows.stop):
+            continue  # the row of another process
         mask[number] = label is not None
         onehot[number] = 0 if label is None else classes.row(label).to(onehot)
-    return replace(known, mask=mask, onehot=onehot)
+    return replace(known, mask=mask, onehot=onehot, known=None)
 
 
 def solve_again(prediction: Prediction, labels: KnownLabels) -> Update:

@@ -89,9 +89,7 @@ class Running:
     @contextmanager
     def kept(self, settings: dict[str, Any], graph: Graph) -> Iterator[None]:
         """Keep the settings while the body trains and saves; at its end, remove what is only needed to resume."""
-        from lignn.graph import archive
-
-        fingerprint = archive.fingerprint(graph)
+        fingerprint = graph.fingerprint()
         if not self.checkpoint.exists():
             heading = f"settings of the unfinished {self.model.name}, for --resume"
             config.write(self._unfinished, settings | {_GRAPH: fingerprint}, heading)

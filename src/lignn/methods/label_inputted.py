@@ -83,10 +83,13 @@ class LabelInputted(Method):
                 solved,
                 taped=lambda state: taped_step(self.masking.taped(labels, state)),
                 approximate=self._approximate(masked_features, labels),
+                space=problem.space,
             )
             solution = self._known(carry, problem, solved)
             if solution is None:
-                solution = solve(solved, self._start(problem, carry.state), self.solver, throw=False)
+                solution = solve(
+                    solved, self._start(problem, carry.state), self.solver, throw=False, space=problem.space
+                )
             out = self.gradient.attach(solution, maps, self.solver)
         return Epoch(self.step.loss(labels.known, out, labels.supervised), problem, carry, solution, rate)
 
@@ -131,7 +134,8 @@ class LabelInputted(Method):
         Dropout, batch normalisation or a change of the weights make another map, whose first step differs.
         """
         with torch.no_grad():
-            return any(torch.equal(solved(torch.zeros_like(mark)), mark) for mark in evaluation.mark)
+            space = evaluation.problem.space
+            return any(space.largest(solved(torch.zeros_like(mark)) - mark) == 0 for mark in evaluation.mark)
 
     @property
     def _may_repeat(self) -> bool:

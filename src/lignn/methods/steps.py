@@ -88,7 +88,7 @@ class BackboneStep(Step):
     def _bound(self, problem: Problem, jacobian: SoftmaxJacobian) -> Map:
         adj = problem.adjacency(self.backbone.normalization, self.backbone.self_loops)
         features = self.backbone.features(problem.x, adj)
-        return lambda state: problem.labels.activation(self.backbone.step(features, state, adj), jacobian)
+        return lambda state: problem.labels.activation(self.backbone.step(features, problem.rows(state), adj), jacobian)
 
     def label_weight(self, problem: Problem) -> LabelWeight | None:
         """Return `W_z` and `Ã` of a backbone of one hop that is linear in the label state."""
@@ -237,5 +237,5 @@ class BoundLabelInputted(BoundMethod):
         labels = self.problem.labels
         start = torch.zeros_like(labels.onehot) if start is None else start
         with torch.no_grad():
-            solution = solve(self.map, start, solver or self.solver, throw=False)
+            solution = solve(self.map, start, solver or self.solver, throw=False, space=self.problem.space)
             return Prediction(self, self.method.step.probabilities(solution.value, labels.multilabel), solution)

@@ -237,6 +237,7 @@ class _Build:
             "features": width,
             "feature_names": nodes.feature_names,
             "classes": nodes.class_names,
+            "num_classes": 0 if nodes.y is None else int(nodes.y.shape[1] if nodes.y.ndim == 2 else nodes.y.max() + 1),
             "undirected": out is None,
             "weighted": into["weighted"],
             "partition": self.options.partition if self.options.partition in partition.METHODS else "order-file",

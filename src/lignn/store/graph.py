@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,7 +17,7 @@ from torch import Tensor
 from lignn.errors import GraphError, InputError
 from lignn.graph import Graph, Split, validate
 from lignn.graph.split import PARTS
-from lignn.processes import ALONE, Processes
+from lignn.processes import ALONE, Processes, current
 from lignn.store import layout
 
 _LIVE = ("y", "class_names", "splits", "name")
@@ -61,8 +61,8 @@ class StoredGraph(Graph):
         manifest: what `store.json` says.
         first_part: number of the first part that this process holds.
         last_part: number of the part after the last one.
-        processes: all processes that hold parts.
-        memory: bytes of anonymous memory that a fit may use; None: no limit.
+        processes: all processes that hold parts; by default those of `lignn.processes.current`.
+        keeps_features: whether products of features and weights are kept in memory, see `StoredRows`.
     """
 
     path: Path
@@ -70,16 +70,16 @@ class StoredGraph(Graph):
     first_part: int
     last_part: int
     processes: Processes
-    memory: int | None
-    in_memory: ClassVar[bool] = False
+    keeps_features: bool
 
-    def __init__(self, path: str | Path, processes: Processes = ALONE, memory: int | None = None) -> None:
-        path = Path(path)
+    def __init__(self, path: str | Path, processes: Processes | None = None, keeps_features: bool = True) -> None:
+        path, processes = Path(path), processes or current()
         manifest = layout.read_manifest(path)
         parts = len(manifest["sizes"])
         if parts < processes.count:
             raise InputError(f"{path}: has {parts} parts, too few for {processes.count} processes; build it with more")
-        self._set(path=path, manifest=manifest, processes=processes, memory=memory, first_part=0, last_part=parts)
+        self._set(path=path, manifest=manifest, processes=processes, first_part=0, last_part=parts)
+        self._set(keeps_features=keeps_features)
         y = torch.from_numpy(np.array(self.array("y"))) if "y" in manifest["arrays"] else None
         classes = manifest["classes"]
         if y is not None:
@@ -107,7 +107,7 @@ class StoredGraph(Graph):
         if wrong := [name for name in changes if name not in _LIVE]:
             raise GraphError(f"{self.name}: the {wrong[0]} of a store cannot be replaced; build another store")
         other = object.__new__(StoredGraph)
-        other._set(**{name: value for name, value in vars(self).items() if name not in _DERIVED}, **{})
+        other._set(**{name: value for name, value in vars(self).items() if name not in _DERIVED})
         other._set(**changes)
         if changes.get("y") is not None:
             y, classes = validate.labels(changes["y"], self.num_nodes, other.class_names)
@@ -134,12 +134,26 @@ class StoredGraph(Graph):
         return Split(*(getattr(split, part)[self.rows] for part in PARTS))
 
     @cached_property
+    def whole(self) -> StoredGraph:  # type: ignore[override]
+        """The graph with the nodes of all processes, as this process alone can read it."""
+        return StoredGraph(self.path, ALONE, self.keeps_features)
+
+    def in_source_order(self, nodes: Tensor) -> Tensor:
+        """Return node numbers in the order of the source."""
+        return nodes[self.number[nodes].argsort()]
+
+    @cached_property
+    def num_classes(self) -> int:  # type: ignore[override]
+        """Number of classes of the whole store."""
+        return len(self.class_names) if self.class_names is not None else self.manifest["num_classes"]
+
+    @cached_property
     def bounds(self) -> np.ndarray:
         """First position of each part, and the number of nodes."""
         return np.concatenate([[0], np.cumsum(self.manifest["sizes"])])
 
     @property
-    def rows(self) -> slice:
+    def rows(self) -> slice:  # type: ignore[override]
         """Positions of the rows of this process in the store."""
         return slice(int(self.bounds[self.first_part]), int(self.bounds[self.last_part]))
 
@@ -247,8 +261,8 @@ class StoredGraph(Graph):
         )
 
 
-_DERIVED = ("labelled", "num_classes")
-"""Cached values that depend on the labels."""
+_DERIVED = ("labelled", "num_classes", "number", "node_ids", "whole")
+"""Cached values, which depend on the labels or on the rows."""
 
 
 def _global(part: Part, total: int) -> sp.csr_array:

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
+from lignn.equilibrium import WHOLE, Space
 from lignn.errors import InputError
 from lignn.graph import Graph, Split
 from lignn.labels import KnownLabels
@@ -67,12 +68,12 @@ def assemble(
     return Assembly(method, training, inference, generator)
 
 
-def f1_micro(predicted: Tensor, truth: Tensor) -> float:
-    """Return the micro-averaged F1 score; with one label per node this is the accuracy."""
+def f1_micro(predicted: Tensor, truth: Tensor, space: Space = WHOLE) -> float:
+    """Return the micro-averaged F1 score of the rows of `space`; with one label per node this is the accuracy."""
     if truth.ndim == 1:
-        return (predicted == truth).sum().item() / len(truth)
-    hits = (predicted & truth).sum().item()
-    marked = (predicted.sum() + truth.sum()).item()
+        return space.count(predicted == truth) / space.entries(truth)
+    hits = space.count(predicted & truth)
+    marked = space.count(predicted) + space.count(truth)
     return 2 * hits / marked if marked else 1.0
 
 
@@ -90,7 +91,7 @@ def score_on(graph: Graph, masks: Mapping[str, Tensor]) -> Scorer:
     truth = {name: graph.y[index] for name, index in nodes.items()}
 
     def score(prediction: Prediction) -> Scores:
-        labels = prediction.labels
-        return {name: f1_micro(labels[index], truth[name]) for name, index in nodes.items()}
+        labels, space = prediction.labels, prediction.problem.space
+        return {name: f1_micro(labels[index], truth[name], space) for name, index in nodes.items()}
 
     return score

@@ -225,7 +225,7 @@ class _Run:
         prediction, carry = self.method.evaluate(inference, epoch)
         solution = prediction.solution  # if the map is not finite, it holds the last finite state
         failed = solution is not None and solution.status is Status.NON_FINITE
-        if failed or not prediction.probabilities.isfinite().all():
+        if failed or not math.isfinite(inference.space.largest(prediction.probabilities)):
             self.history.end = End.NON_FINITE
             return
         scores = {} if score is None else score(prediction)

@@ -1,0 +1,99 @@
+"""A stored graph as a method sees it: the engine that streams its rows, alone or as one of several processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, cast
+
+import numpy as np
+import torch
+from torch import Generator, Tensor
+
+from lignn.equilibrium import Space
+from lignn.equilibrium.norms import WHOLE, Spread
+from lignn.errors import ConfigError
+from lignn.labels import KnownLabels
+from lignn.methods.problem import Problem
+from lignn.propagation import Adjacency, Share, StoredRows
+from lignn.propagation.adjacency import Normalization
+from lignn.propagation.rows import Held
+from lignn.propagation.streamed import StreamedAdjacency
+from lignn.store import StoredGraph
+
+
+@dataclass(frozen=True, eq=False)
+class StoredProblem(Problem):
+    """A problem whose edges and features are on the disk; states and labels have the rows of this process."""
+
+    x: Any
+    edges: StoredGraph
+    streamed: ClassVar[bool] = True
+
+    @classmethod
+    def with_labels(cls, graph: Any, labels: KnownLabels) -> StoredProblem:
+        """Return the problem of the rows that this process holds, see `StoredGraph.mine`."""
+        share = Share(graph.number, graph.total, graph.processes)
+        x = StoredRows.of(graph, share, labels.onehot.dtype, graph.keeps_features)
+        return cls(x, graph.structure(), _shared(labels, share))
+
+    @cached_property
+    def space(self) -> Space:
+        """The reductions over the rows of all processes."""
+        processes = self.edges.processes
+        return WHOLE if processes.count == 1 else Spread(processes)
+
+    def to(self, device: torch.device | str) -> StoredProblem:
+        """Return the problem itself, on the CPU."""
+        if torch.device(device).type != "cpu":
+            raise ConfigError(f"device: a store is streamed on the CPU, not on {device}; read the graph into memory")
+        return self
+
+    def adjacency(self, normalization: Normalization = "symmetric", self_loops: bool = True) -> Adjacency:
+        """Return the operator that streams the rows of the graph; it has what networks use of an `Adjacency`."""
+
+        def make() -> StreamedAdjacency:
+            return StreamedAdjacency(self.edges, self.x.share, normalization, self_loops, self.dtype)
+
+        return cast(Adjacency, self.once((normalization, self_loops), make))
+
+    def rows(self, state: Tensor) -> Tensor:
+        """Return the state as `Rows`, which networks take like a tensor."""
+        return cast(Tensor, Held(self.x.share, state))
+
+    def lazy(self, lam: float) -> Adjacency:
+        """Refuse: no A_λ is formed of a stored graph."""
+        raise ConfigError(f"label propagation (λ = {lam}) needs the graph in memory; use lignn, or read it with to_graph")
+
+    def knowing(self, labels: KnownLabels) -> StoredProblem:
+        """Return the same graph with other known labels."""
+        return replace(self, labels=_shared(labels, self.x.share))
+
+    def without_edges_at(self, nodes: Tensor) -> Problem:
+        """Refuse: the edges of a store are fixed."""
+        raise ConfigError(f"inductive: training without the edges of {int(nodes.sum())} nodes needs the graph in memory")
+
+    def hide_features(self, rate: float, generator: Generator) -> StoredProblem:
+        """Set each node's features to zero with probability `rate`, and scale the others by `1/(1-rate)`."""
+        shown = (self.labels.draw(generator) >= rate).to(self.dtype) / (1 - rate)
+        return replace(self, x=self.x.scaled(shown))
+
+    @cached_property
+    def evidence(self) -> Tensor:
+        """Mask of the nodes that a known label reaches along the edges."""
+        adj = cast(Any, self.adjacency("none", False))
+        reached = self.labels.mask.to(self.dtype)[:, None]
+        count = -1
+        while count != (now := int(self.edges.processes.sum((reached > 0).sum()))):
+            count = now
+            reached = ((adj.product(reached, False) + reached) > 0).to(self.dtype)
+        return reached[:, 0] > 0
+
+
+def _shared(labels: KnownLabels, share: Share) -> KnownLabels:
+    """Return labels of the rows of this process that know which nodes of the whole graph are known."""
+    if labels.share is share and labels.known is not None:
+        return labels
+    known = torch.zeros(share.total, dtype=torch.uint8)
+    known[share.number] = labels.mask.to(torch.uint8)
+    return replace(labels, share=share, known=share.processes.sum(known).bool())
