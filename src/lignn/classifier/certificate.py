@@ -128,7 +128,8 @@ def certify(prediction: Prediction, starts: Starts | None) -> Certificate:
     bound, solution = prediction.bound, prediction.solution
     if solution is None or not bound.iterates:
         return Certificate(False, "no equilibrium", 0, 0.0, 0.0, 0.0, None, (), "unknown", "")
-    radius = _spectral_radius(bound.map, solution)
+    # Arnoldi's method would keep 40 vectors of the size of the state.
+    radius = None if prediction.problem.streamed else _spectral_radius(bound.map, solution)
     unique: Verdict = "unknown"
     if unique_for_all_labels(bound):
         unique = "yes"

@@ -20,6 +20,7 @@ from lignn.classifier.certificate import Certificate, certify, unique_for_all_la
 from lignn.classifier.decision import Decision
 from lignn.classifier.fitting import Fitted, try_starts, warn_if_start_matters, warn_if_unsolved
 from lignn.classifier.settings import Settings
+from lignn.classifier.sharing import gathered
 from lignn.classifier.update import Update, relabelled, solve_again
 from lignn.declarations import DEFAULT_BACKBONE, DEFAULT_METHOD
 from lignn.equilibrium import Gradient
@@ -312,13 +313,22 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return suggest.suggest(self._fitted.prediction, k).numpy()
 
+    def gathered(self) -> Self:
+        """Return this classifier with the rows of all processes, in the first of several processes that fitted it.
+
+        The others return it with their own rows. All processes must call this together.
+        """
+        check_is_fitted(self)
+        self._take(gathered(self._fitted))
+        return self
+
     def save(self, folder: str | PathLike[str]) -> None:
         """Write the model, with the parameters it was fitted with, to a folder; `lignn.load` reads it.
 
         An earlier model there is replaced.
         """
         check_is_fitted(self)
-        saving.write(folder, self._fitted)
+        saving.write(folder, gathered(self._fitted))
 
     def _on(self, graph: Graph | None, known: Tensor | np.ndarray | None) -> Prediction:
         """Return the prediction on the fitted graph or another one; the labels it is given follow one rule."""

@@ -42,6 +42,7 @@ from lignn.errors import InputError
 from lignn.graph import Graph, Split
 from lignn.labels import Classes, KnownLabels
 from lignn.methods import Method, Prediction, Problem
+from lignn.store import read_reference
 from lignn.training import End, History
 from lignn.training.checkpoint import flatten, unflatten
 
@@ -67,9 +68,11 @@ def write(folder: str | PathLike[str], fitted: Fitted, settings: str | None = No
 
     Args:
         folder: the folder of the model.
-        fitted: the fitted state.
+        fitted: the fitted state; of several processes only the first one writes, see `sharing.gathered`.
         settings: content of the file `settings.toml`.
     """
+    if not fitted.prediction.problem.processes.is_first:
+        return
     plain, objects = _plain_parameters(fitted.settings.parameters)
     with generations.new_generation(folder, CONFIG, (*_FILES, SETTINGS)) as temporary:
         if settings is not None:
@@ -208,14 +211,15 @@ def _restored(path: Path, config: dict[str, Any], parameters: dict[str, Any]) ->
     classes = Classes(tuple(config["classes"]["names"]), config["classes"]["multilabel"])
     with safe_open(path / WEIGHTS, "pt") as file:
         tensors = unflatten({key: file.get_tensor(key) for key in file.keys()})  # noqa: SIM118
-    graph = Graph.read(path / GRAPH).replace(name=config["graph"]["name"])
+    graph = _graph(path / GRAPH).replace(name=config["graph"]["name"])
     method = settings.build(graph.num_features, len(classes), torch.Generator().manual_seed(0))
     method.to(settings.device, settings.dtype)
     method.load_state_dict(config["more_weights"] | tensors.get("weights", {}))
     method.eval()
-    known = KnownLabels(tensors["known"]["mask"], tensors["known"]["onehot"], classes.multilabel)
+    rows = graph.rows
+    known = KnownLabels(tensors["known"]["mask"][rows], tensors["known"]["onehot"][rows], classes.multilabel)
     bound = method.on(Problem.with_labels(graph, known).to(settings.device))
-    moved = {name: tensors[name].to(settings.device) for name in ("probabilities", "state") if name in tensors}
+    moved = {name: tensors[name][rows].to(settings.device) for name in ("probabilities", "state") if name in tensors}
     solution = _solution(config["solution"], moved.get("state"))
     told, end = config["training"], config["training"]["end"]
     epochs = [json.loads(line) for line in (path / HISTORY).read_text(encoding="utf-8").splitlines()]
@@ -223,13 +227,19 @@ def _restored(path: Path, config: dict[str, Any], parameters: dict[str, Any]) ->
         settings,
         classes,
         graph,
-        Split(**tensors["split"]),
+        Split(**{part: mask[rows] for part, mask in tensors["split"].items()}),
         History(epochs, told["best"], None if end is None else End(end), told["final"]),
         Prediction(bound, moved["probabilities"], solution),
         None if config["calibration"] is None else Calibration(**config["calibration"]),
         told["mask_rate"],
         further=told["further"],
     )
+
+
+def _graph(path: Path) -> Graph:
+    """Return the graph of a model, or of a stored one the rows of this process."""
+    stored = read_reference(path)
+    return Graph.read(path) if stored is None else stored.mine()
 
 
 def _upgraded(config: dict[str, Any]) -> dict[str, Any]:

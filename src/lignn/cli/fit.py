@@ -11,11 +11,13 @@ import typer
 
 from lignn.cli.options import GraphName, Missing, Undirected, with_parameters
 from lignn.cli.output import Json, print_json
+from lignn.cli.workers import Workers, launch, refuse_several
 
 if TYPE_CHECKING:
     from lignn.classifier import NodeClassifier
     from lignn.cli.running import Running
     from lignn.graph import Graph
+    from lignn.store import StoredGraph
 
 LARGE = 100
 """Features beyond this are worth a word."""
@@ -26,6 +28,10 @@ def fit(
     graph: GraphName,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="MODEL", help="Folder of the model.")],
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
+    workers: Workers = 1,
+    memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Memory of each process for a store, e.g. 2GB; default: any.")
+    ] = None,
     undirected: Undirected = False,
     missing: Missing = None,
     as_json: Json = False,
@@ -33,29 +39,67 @@ def fit(
     parameters: dict[str, Any],
 ) -> None:
     """Train a classifier on the known labels of a graph; the model and its settings are saved."""
+    launch(workers)
     from lignn.classifier import NodeClassifier
-    from lignn.cli import options, progress
+    from lignn.cli import progress
     from lignn.cli.running import Running
+    from lignn.processes import joined
+    from lignn.store import StoredGraph
 
     running = Running(out)
-    with running.alone():
+    with joined() as processes, running.alone(processes.is_first):
         parameters = running.resumed(parameters) if resume else running.fresh(parameters)
-        data = options.source(graph, undirected, missing).read()
-        _warn_of_scale(data)
+        data = _read(graph, undirected, missing, workers, memory)
         classifier = NodeClassifier(**parameters)
         resolved = _resolved(classifier)
+        if isinstance(data, StoredGraph):
+            data = _planned(classifier, data, memory, quiet=as_json or not processes.is_first)
         complete = (split for split in data.splits if (split.val & data.labelled).any())
         own = next(chain(complete, data.splits), None)
-        with running.kept(resolved, data):
+        with running.kept(resolved, data, processes.is_first):
             try:
-                with progress.of_training(resolved["max_epochs"], quiet=as_json) as tell:
+                with progress.of_training(resolved["max_epochs"], quiet=as_json or not processes.is_first) as tell:
                     classifier.fit(data, own, progress=tell, checkpoint=running.checkpoint)
             except KeyboardInterrupt:
                 more = [*["--undirected"] * undirected, *(f"--missing={marks}" for marks in missing or ())]
-                _save_best(classifier, running, resolved, ["lignn", "fit", graph, *more, "-o", str(out)])
+                if processes.is_first:
+                    _save_best(classifier, running, resolved, ["lignn", "fit", graph, *more, "-o", str(out)])
                 raise typer.Exit(130) from None
-            running.save(classifier, resolved)
-    _say(classifier, out, as_json)
+            running.save(classifier.gathered(), resolved)
+    if processes.is_first:
+        _say(classifier, out, as_json)
+
+
+def _read(graph: str, undirected: bool, missing: list[str] | None, workers: int, memory: str | None) -> Graph:
+    """Return a stored graph, which is not read, or a graph in memory."""
+    from lignn.cli import options
+    from lignn.errors import InputError
+    from lignn.store import StoredGraph, is_store
+
+    if is_store(graph):
+        if undirected or missing is not None:
+            raise InputError(f"--undirected, --missing: {graph} is a store, built with its edges and labels")
+        return StoredGraph(graph)
+    refuse_several(workers, graph)
+    if memory is not None:
+        raise InputError(f"--memory: {graph} is read into memory; for less, make a store by lignn store build")
+    data = options.source(graph, undirected, missing).read()
+    _warn_of_scale(data)
+    return data
+
+
+def _planned(classifier: NodeClassifier, graph: StoredGraph, memory: str | None, quiet: bool) -> Graph:
+    """Choose what to keep in memory, time a step, and print the plan."""
+    from lignn.classifier import planning
+    from lignn.classifier.settings import Settings
+
+    settings = Settings.of(classifier.get_params(deep=False))
+    chosen = planning.plan(settings, graph, None if memory is None else planning.parse_bytes(memory))
+    graph = graph.replace(keeps_features=chosen.keeps_features)
+    chosen = planning.timed(chosen, settings, graph)
+    if not quiet:
+        typer.echo(str(chosen), err=True)
+    return graph
 
 
 def _resolved(classifier: NodeClassifier) -> dict[str, Any]:

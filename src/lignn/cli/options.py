@@ -32,7 +32,8 @@ def _scalar(text: str) -> Any:
         return text
 
 
-def _assignment(option: str, text: str) -> tuple[str, Any]:
+def assignment(option: str, text: str) -> tuple[str, Any]:
+    """Return name and value of an option of the form name=value."""
     key, equals, value = text.partition("=")
     if not (key and equals):
         flag = f"--{option.replace('_', '-')}"
@@ -133,4 +134,4 @@ def _value(name: str, value: Any) -> Any:
     """An option's value as `NodeClassifier` takes it."""
     if name == "mask_rate":
         return _scalar(value)
-    return dict(_assignment(name, text) for text in value) if name.endswith("_options") else value
+    return dict(assignment(name, text) for text in value) if name.endswith("_options") else value

@@ -9,6 +9,7 @@ import typer
 
 from lignn.cli.options import Missing, Undirected
 from lignn.cli.output import Json, print_json
+from lignn.cli.workers import Workers, launch
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -39,13 +40,13 @@ def predict(
     labels: Annotated[
         Path | None, typer.Option(help="New or corrected labels (columns id, label): they take effect at once.")
     ] = None,
+    workers: Workers = 1,
     as_json: Json = False,
 ) -> None:
     """Predict every node's label: id, label, confidence, evidence, the label given, all class probabilities."""
-    from lignn import classifier
+    launch(workers)
     from lignn.cli import options, prediction_table
     from lignn.errors import InputError
-    from lignn.graph import label_table
 
     if out is not None:
         prediction_table.check(out, *(path for path in (model, labels, graph) if path is not None))
@@ -57,9 +58,9 @@ def predict(
         raise InputError("--missing: the labels of the model's own graph were read by lignn fit; this is for --graph")
     if split is not None and graph is None:
         raise InputError("--split: the model's own graph keeps the labels that the model knows; this is for --graph")
-    loaded = classifier.load(model)
-    if labels is not None:
-        loaded.update_labels(label_table.read(labels, loaded.graph_, loaded.class_names_))
+    loaded, first = _loaded(model, labels)
+    if not first:
+        return
     other = None if graph is None else options.source(graph, undirected, missing).read()
     if other is not None and loaded.graph_.is_undirected and not other.is_undirected:
         typer.echo(
@@ -78,6 +79,19 @@ def predict(
         _say(decision, out)
         if loaded.calibration_ is None:
             typer.echo(f"confidence: {not_calibrated(loaded)}")
+
+
+def _loaded(model: Path, labels: Path | None) -> tuple[NodeClassifier, bool]:
+    """Load a model and let new labels take effect; return also whether this process is the one that writes."""
+    from lignn import classifier
+    from lignn.graph import label_table
+    from lignn.processes import joined
+
+    with joined() as processes:
+        loaded = classifier.load(model)
+        if labels is not None:
+            loaded.update_labels(label_table.read(labels, loaded.graph_.whole, loaded.class_names_))
+        return loaded.gathered(), processes.is_first
 
 
 def _known(graph: Graph | None, split: int) -> Tensor:

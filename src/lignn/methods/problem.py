@@ -18,6 +18,7 @@ from lignn.equilibrium import WHOLE, Map, Solution, Space
 from lignn.equilibrium.solvers import Solver
 from lignn.graph import Graph
 from lignn.labels import KnownLabels
+from lignn.processes import ALONE, Processes
 from lignn.propagation import Adjacency, SparseMatrix
 from lignn.propagation.adjacency import Normalization
 from lignn.propagation.stored import scaled_rows
@@ -106,6 +107,15 @@ class Problem:
             return Adjacency.normalized(self.edges, normalization, self_loops, self.dtype).to(self.device)
 
         return self.once((normalization, self_loops), make)
+
+    @property
+    def processes(self) -> Processes:
+        """The processes that share the problem."""
+        return ALONE
+
+    def own_rows(self, whole: Tensor) -> Tensor:
+        """Return those rows of a whole state that this process holds."""
+        return whole
 
     def rows(self, state: Tensor) -> Tensor:
         """Return a state as networks take it: itself, or as rows of which a block is computed at a time."""

@@ -15,6 +15,7 @@ from lignn.equilibrium.norms import WHOLE, Spread
 from lignn.errors import ConfigError
 from lignn.labels import KnownLabels
 from lignn.methods.problem import Problem
+from lignn.processes import Processes
 from lignn.propagation import Adjacency, Share, StoredRows
 from lignn.propagation.adjacency import Normalization
 from lignn.propagation.rows import Held
@@ -40,8 +41,7 @@ class StoredProblem(Problem):
     @cached_property
     def space(self) -> Space:
         """The reductions over the rows of all processes."""
-        processes = self.edges.processes
-        return WHOLE if processes.count == 1 else Spread(processes)
+        return WHOLE if self.processes.count == 1 else Spread(self.processes)
 
     def to(self, device: torch.device | str) -> StoredProblem:
         """Return the problem itself, on the CPU."""
@@ -56,6 +56,15 @@ class StoredProblem(Problem):
             return StreamedAdjacency(self.edges, self.x.share, normalization, self_loops, self.dtype)
 
         return cast(Adjacency, self.once((normalization, self_loops), make))
+
+    @property
+    def processes(self) -> Processes:
+        """The processes that share the graph."""
+        return self.edges.processes
+
+    def own_rows(self, whole: Tensor) -> Tensor:
+        """Return those rows of a whole state, in the order of the store, that this process holds."""
+        return whole[self.edges.rows].clone()
 
     def rows(self, state: Tensor) -> Tensor:
         """Return the state as `Rows`, which networks take like a tensor."""
@@ -84,7 +93,7 @@ class StoredProblem(Problem):
         adj = cast(Any, self.adjacency("none", False))
         reached = self.labels.mask.to(self.dtype)[:, None]
         count = -1
-        while count != (now := int(self.edges.processes.sum((reached > 0).sum()))):
+        while count != (now := int(self.processes.sum((reached > 0).sum()))):
             count = now
             reached = ((adj.product(reached, False) + reached) > 0).to(self.dtype)
         return reached[:, 0] > 0

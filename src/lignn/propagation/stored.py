@@ -49,8 +49,13 @@ class StoredRows(Rows):
             x = graph.array("x")
             read = _dense_reader(x, first, dtype)
         else:
-            read = lambda rows: torch.empty(rows.stop - rows.start, 0, dtype=dtype)  # noqa: E731
+            return cls.empty(share, dtype)
         return cls(share, read, width, dtype, keep, str(graph.path.resolve().parent))
+
+    @classmethod
+    def empty(cls, share: Share, dtype: torch.dtype) -> StoredRows:
+        """Return features of width 0."""
+        return cls(share, lambda rows: torch.empty(rows.stop - rows.start, 0, dtype=dtype), 0, dtype, False, None)
 
     def scaled(self, factor: Tensor) -> StoredRows:
         """Return the same features with each row multiplied by a number."""

@@ -46,12 +46,14 @@ class Options:
         partition: "metis", "blocks", or the path of a file with the ids of all nodes in order.
         memory: bytes of memory to use, approximately.
         columns: names of columns of the tables by their roles.
+        undirected: use every edge in both directions, as `Graph.to_undirected` does.
     """
 
     parts: int
     partition: str = "metis"
     memory: int = 4 * GIB
     columns: Mapping[str, str] = field(default_factory=dict)
+    undirected: bool = False
 
     def __post_init__(self) -> None:
         if self.parts < 1:
@@ -97,7 +99,7 @@ def _identity(origin: Graph | str | Path, options: Options) -> str:
     else:
         found = sorted((file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in Path(origin).iterdir())
         content = repr(found)
-    text = f"{layout.FORMAT} {content} {options.parts} {options.partition} {sorted(options.columns.items())}"
+    text = f"{layout.FORMAT} {content} {options.parts} {options.partition} {sorted(options.columns.items())} {options.undirected}"
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -140,6 +142,7 @@ class _Build:
                 nodes = source.of_tables(Path(self.origin), self.options.columns, database, self.work)
             if self.options.parts > nodes.count:
                 raise InputError(f"parts: {nodes.count} nodes cannot be divided into {self.options.parts} parts")
+            source.make_links(database, self.options.undirected)
             self._say(f"{nodes.count} nodes read")
             sizes = self.stages.once("order", lambda: self._order(nodes, database))
             self._say("nodes ordered")
@@ -161,7 +164,7 @@ class _Build:
     def _order(self, nodes: Nodes, database: DuckDBPyConnection) -> list[int]:
         """Write the node at each position, and return the number of nodes of each part."""
         degree = np.zeros(nodes.count, np.int64)
-        for (target,) in _batches(database, "SELECT t FROM edge"):
+        for (target,) in _batches(database, "SELECT t FROM link"):
             degree += np.bincount(target, minlength=nodes.count)
         method, parts = self.options.partition, self.options.parts
         if method in partition.METHODS:
@@ -181,13 +184,13 @@ class _Build:
         position[order] = np.arange(len(order), dtype=np.int32)
         place = pa.table({"k": np.arange(len(order), dtype=np.int32), "p": position})
         database.register("place", place)
-        weighted = "w" in [row[0] for row in database.execute("DESCRIBE edge").fetchall()]
+        weighted = source.is_weighted(database)
         row, column = ("t", "s") if direction == "in" else ("s", "t")
         rows = (
-            f"SELECT a.p AS i, b.p AS j{', e.w' if weighted else ''} FROM edge e "
+            f"SELECT a.p AS i, b.p AS j{', e.w' if weighted else ''} FROM link e "
             f"JOIN place a ON a.k = e.{row} JOIN place b ON b.k = e.{column} ORDER BY 1, 2"
         )
-        writer = MatrixWriter(self.work, direction, sizes, weighted)
+        writer = MatrixWriter(self.work, direction, sizes, weighted, counts=not self.options.undirected)
         for block in _batches(database, rows):
             writer.append(*block)
         return writer.close()
@@ -256,9 +259,9 @@ def _batches(database: DuckDBPyConnection, query: str) -> Iterator[list[np.ndarr
 
 def _links(database: DuckDBPyConnection, nodes: int) -> sp.csr_array:
     """Return the symmetric pattern of the edges without self-loops, in memory."""
-    (count,) = source.first(database, "SELECT count(*) FROM edge WHERE s <> t")
+    (count,) = source.first(database, "SELECT count(*) FROM link WHERE s <> t")
     ends, filled = np.empty((2, count), np.int32), 0
-    for s, t in _batches(database, "SELECT s, t FROM edge WHERE s <> t"):
+    for s, t in _batches(database, "SELECT s, t FROM link WHERE s <> t"):
         ends[:, filled : filled + len(s)] = s, t
         filled += len(s)
     matrix = sp.coo_array((np.ones(count, np.int8), ends), shape=(nodes, nodes)).tocsr()

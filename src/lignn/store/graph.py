@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,15 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from lignn.atomic import whole_file
 from lignn.errors import GraphError, InputError
-from lignn.graph import Graph, Split, validate
+from lignn.graph import Graph, Split, files, validate
 from lignn.graph.split import PARTS
 from lignn.processes import ALONE, Processes, current
 from lignn.store import layout
 
-_LIVE = ("y", "class_names", "splits", "name")
-"""Fields of a graph that may be replaced; the others are on the disk."""
+_LIVE = ("y", "class_names", "splits", "name", "keeps_features")
+"""Fields that may be replaced; the others are on the disk."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +197,7 @@ class StoredGraph(Graph):
 
     def fingerprint(self) -> str:
         """Return the SHA-256 of the store's manifest, and of the labels and splits that this graph has."""
-        digest = hashlib.sha256(repr(sorted(self.manifest["arrays"].items())).encode())
+        digest = hashlib.sha256(self._checksum.encode())
         for tensor in (self.y, *(getattr(split, part) for split in self.splits for part in PARTS)):
             digest.update(b"" if tensor is None else tensor.numpy().tobytes())
         return digest.hexdigest()
@@ -236,6 +238,15 @@ class StoredGraph(Graph):
         offset = self.rows.start
         return Part(slice(first - offset, last - offset), *blocks, nodes)
 
+    def write(self, path: str | PathLike[str]) -> None:
+        """Write an `.npz` file that refers to the store; `read_reference` reads it."""
+        with whole_file(path) as temporary:
+            np.savez(temporary, store=str(self.path.resolve()), checksum=self._checksum)
+
+    @property
+    def _checksum(self) -> str:
+        return hashlib.sha256(repr(sorted(self.manifest["arrays"].items())).encode()).hexdigest()
+
     def to_graph(self) -> Graph:
         """Return the whole graph in memory, in the order of the source; repeated edges are merged."""
         matrix = sp.vstack([_global(part, self.total) for part in self.matrix("in")]).tocoo()
@@ -263,6 +274,17 @@ class StoredGraph(Graph):
 
 _DERIVED = ("labelled", "num_classes", "number", "node_ids", "whole")
 """Cached values, which depend on the labels or on the rows."""
+
+
+def read_reference(path: Path) -> StoredGraph | None:
+    """Return the stored graph that a file refers to; None if the file holds a graph itself."""
+    arrays = files.read_npz(path, ("store", "checksum"))
+    if set(arrays) != {"store", "checksum"}:
+        return None
+    graph = StoredGraph(str(arrays["store"]))
+    if graph._checksum != str(arrays["checksum"]):
+        raise InputError(f"{graph.path}: is not the store that the model was fitted on; put that one back")
+    return graph
 
 
 def _global(part: Part, total: int) -> sp.csr_array:

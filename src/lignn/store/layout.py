@@ -96,6 +96,20 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return manifest
 
 
+def describe(folder: Path) -> dict[str, Any]:
+    """Return the facts about a store, for people and machines."""
+    manifest = read_manifest(folder)
+    parts = manifest["parts"]["in"]
+    shown = ("name", "nodes", "edges", "features", "classes", "undirected", "weighted", "partition", "cut")
+    return {name: manifest[name] for name in shown} | {
+        "splits": manifest["arrays"]["train"]["shape"][1],
+        "parts": len(parts),
+        "largest_part": max(manifest["sizes"]),
+        "halo_rows": sum(part["nodes"] for part in parts),
+        "bytes": sum(_size(entry) for entry in manifest["arrays"].values()),
+    }
+
+
 def verify(folder: Path) -> None:
     """Read all arrays of a store and raise if one is not what was written."""
     for name, entry in read_manifest(folder)["arrays"].items():

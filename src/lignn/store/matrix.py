@@ -21,11 +21,12 @@ class MatrixWriter:
         folder: where to write.
         direction: "in" or "out".
         sizes: number of nodes of each part.
-        weighted: whether the edges have weights. Without them, a repeated edge has its count as its weight.
+        weighted: whether the edges have weights.
+        counts: whether a repeated edge without weights has its count as its weight, or else 1.
     """
 
-    def __init__(self, folder: Path, direction: str, sizes: list[int], weighted: bool) -> None:
-        self.folder, self.direction, self.weighted = folder, direction, weighted
+    def __init__(self, folder: Path, direction: str, sizes: list[int], weighted: bool, counts: bool = True) -> None:
+        self.folder, self.direction, self.weighted, self.counts = folder, direction, weighted, counts
         self.bounds = np.concatenate([[0], np.cumsum(sizes)])
         self.parts: list[dict[str, int]] = []
         self.pending: list[tuple[np.ndarray, ...]] = []
@@ -73,9 +74,9 @@ class MatrixWriter:
         new = np.ones(len(row), bool)
         new[1:] = (row[1:] != row[:-1]) | (column[1:] != column[:-1])
         if not new.all():
-            weight = np.add.reduceat(weight, np.flatnonzero(new))
+            weight = np.add.reduceat(weight, np.flatnonzero(new)) if self.weighted or self.counts else weight[new]
             row, column = row[new], column[new]
-            self.weighted = True
+            self.weighted = self.weighted or self.counts
         if len(row) > LARGEST:
             raise InputError(f"parts: part {len(self.parts)} has {len(row)} edges, more than {LARGEST}; use more parts")
         with np.errstate(over="ignore"):

@@ -70,6 +70,23 @@ def first(database: DuckDBPyConnection, query: str) -> tuple[Any, ...]:
     return database.execute(query).fetchall()[0]
 
 
+def is_weighted(database: DuckDBPyConnection) -> bool:
+    """Return whether the edges have weights."""
+    return "w" in [row[0] for row in database.execute("DESCRIBE edge").fetchall()]
+
+
+def make_links(database: DuckDBPyConnection, undirected: bool) -> None:
+    """Make `link` a view of the edges, or of both directions of each: the larger weight of a pair's two counts."""
+    selected = "SELECT * FROM edge"
+    if undirected and is_weighted(database):
+        both = "SELECT s, t, sum(w) AS w FROM edge GROUP BY s, t"
+        both = f"WITH forth AS ({both}) SELECT s, t, w FROM forth UNION ALL SELECT t, s, w FROM forth"
+        selected = f"SELECT s, t, max(w) AS w FROM ({both}) GROUP BY s, t HAVING max(w) > 0"
+    elif undirected:
+        selected = "SELECT s, t FROM edge UNION ALL SELECT t, s FROM edge WHERE s <> t"
+    database.execute(f"CREATE OR REPLACE TEMP VIEW link AS {selected}")
+
+
 def of_graph(graph: Graph, database: DuckDBPyConnection) -> Nodes:
     """Describe the nodes of a graph, and give the database its edges."""
     import pyarrow as pa

@@ -15,8 +15,9 @@ import torch
 from torch import Generator, Tensor
 
 from lignn.equilibrium import Status
-from lignn.errors import ConfigError, InputError
+from lignn.errors import ConfigError, InputError, ProcessError
 from lignn.methods import Carry, Epoch, Method, Prediction, Problem
+from lignn.processes import Processes
 from lignn.training import checkpoint
 
 Scores = dict[str, float]
@@ -167,28 +168,33 @@ def _train(
     """Run all epochs, with checkpoints, and leave the method with the best weights."""
     if path is not None and path.exists():
         run.resume(path, inference)
-    whole = {} if path is None else run.state()
+    processes = inference.processes
+    whole = {} if path is None else run.state(processes)
     written = time.monotonic()
+
+    def write() -> None:
+        if path is not None and processes.is_first:
+            checkpoint.write(path, whole)
+
     try:
         while run.history.end is None:
             run.epoch(training, inference, score)
             if path is not None:
-                whole = run.state()
+                whole = run.state(processes)
             if progress is not None and run.history.epochs:
                 progress(run.history)
-            if path is not None and time.monotonic() - written > run.settings.checkpoint_seconds:
-                checkpoint.write(path, whole)
+            if time.monotonic() - written > run.settings.checkpoint_seconds:
+                write()
                 written = time.monotonic()
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, ProcessError):
         # Most interruptions come in the middle of an epoch: the next run repeats that epoch from its beginning.
-        if path is not None:
-            checkpoint.write(path, whole)
-        if run.history.best < 0:
+        write()
+        if run.history.best < 0 or processes.count > 1:  # one of several processes cannot finish alone
             raise
         run.history.end = End.INTERRUPTED
     else:
-        if path is not None and run.history.epochs:  # there is nothing to continue if the first epoch failed
-            checkpoint.write(path, whole)
+        if run.history.epochs:  # there is nothing to continue if the first epoch failed
+            write()
     run.method.load_state_dict(run.best_weights)
     return run.history
 
@@ -240,7 +246,7 @@ class _Run:
         elif len(self.history.epochs) >= self.settings.max_epochs:
             self.history.end = End.EPOCHS
 
-    def state(self) -> dict[str, Any]:
+    def state(self, processes: Processes) -> dict[str, Any]:
         """Return everything for a checkpoint; later epochs do not change it."""
         return {
             "run": self.run_id,
@@ -248,7 +254,7 @@ class _Run:
             "best": self.best_weights,
             "optimizer": copy.deepcopy(checkpoint.optimizer_state(self.optimizer)),
             "generator": self.generator.get_state(),
-            "carry": self.history.carry.plain(),
+            "carry": self.history.carry.plain(processes),
             "history": {"epochs": [*self.history.epochs], "best": self.history.best, "end": self.history.end},
         }
 
