@@ -45,6 +45,8 @@ def predict(
 ) -> None:
     """Predict every node's label: id, label, confidence, evidence, the label given, all class probabilities."""
     launch(workers)
+    import torch
+
     from lignn.cli import options, prediction_table
     from lignn.errors import InputError
 
@@ -67,6 +69,8 @@ def predict(
             f"warning: {graph} is directed, the model was trained on an undirected graph; add --undirected?", err=True
         )
     decision = loaded.decision(other, known=None if split is None else _known(other, split))
+    if other is None:
+        decision = decision[loaded.graph_.in_source_order(torch.arange(len(decision))).numpy()]
     table = prediction_table.of(decision)
     if out is not None:
         prediction_table.write(table, out)

@@ -234,13 +234,11 @@ def _flat(args: Any) -> Iterator[Any]:
         yield from _flat(arg) if isinstance(arg, list | tuple) else (arg,)
 
 
-def _replaced(args: Any, rows: Callable[[Rows], Any], tensor: Callable[[Tensor], Tensor] = lambda each: each) -> tuple:
-    def one(arg: Any) -> Any:
-        if isinstance(arg, list | tuple):
-            return type(arg)(map(one, arg))
-        return rows(arg) if isinstance(arg, Rows) else tensor(arg) if isinstance(arg, Tensor) else arg
-
-    return tuple(map(one, args))
+def _replaced(args: Any, rows: Callable[[Rows], Any], tensor: Callable[[Tensor], Tensor] = lambda each: each) -> Any:
+    """Return arguments with other values for `Rows` and for tensors."""
+    if isinstance(args, list | tuple):
+        return type(args)(_replaced(arg, rows, tensor) for arg in args)
+    return rows(args) if isinstance(args, Rows) else tensor(args) if isinstance(args, Tensor) else args
 
 
 def dense(x: Tensor | Rows) -> Tensor:
