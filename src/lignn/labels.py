@@ -66,7 +66,7 @@ class KnownLabels:
         mask: `M_t`, the nodes whose labels are known; on the CPU.
         onehot: `M_t Y`, n×c, with rows of zeros for unknown nodes; multi-hot for multi-label tasks.
         multilabel: whether a node may have several classes. If so, σ is the sigmoid and the loss binary cross-entropy.
-        share: the nodes of the rows, if this process holds some of a stored graph; None: all nodes of a graph in memory.
+        share: the nodes of the rows, if the graph is in a store; None: all nodes of a graph in memory.
         known: mask of the known nodes of all processes in the order of the source; None without a `share`.
     """
 

@@ -47,7 +47,12 @@ class Processes:
         """Return the rows of all processes, in the order of the ranks, in every process."""
         return rows
 
-    def exchange(self, sent: Tensor, out: Tensor, counts: tuple[list[int], list[int]]) -> Callable[[], None]:
+    def exchange(
+        self,
+        sent: Tensor,  # noqa: ARG002
+        out: Tensor,  # noqa: ARG002
+        counts: tuple[list[int], list[int]],  # noqa: ARG002
+    ) -> Callable[[], None]:
         """Start to send rows to all processes and to receive theirs; return a function that waits for the end.
 
         Args:

@@ -13,7 +13,7 @@ from torch import Generator, Tensor
 from torch.nn.functional import one_hot
 
 from lignn import training
-from lignn.classifier import run_id
+from lignn.classifier import planning, run_id
 from lignn.classifier.calibration import Calibration, calibrate
 from lignn.classifier.certificate import Starts, unique_for_all_labels
 from lignn.classifier.settings import Settings
@@ -113,6 +113,8 @@ def _check_graph(graph: Graph, settings: Settings) -> None:
     """Refuse a graph that lacks what the method needs."""
     if not isinstance(graph, Graph):
         raise InputError(f"a lignn.Graph is needed, got {type(graph).__name__}; see Graph.read and Graph.from_pyg")
+    if isinstance(graph, StoredGraph):
+        planning.check(settings)
     if "features" in settings.needs and not graph.num_features:
         raise InputError(f"{graph.name} has no features, which method {settings.name!r} needs; try lignn or lpa")
     if "edges" in settings.needs and not graph.num_edges:

@@ -48,18 +48,8 @@ def predict(
     import torch
 
     from lignn.cli import options, prediction_table
-    from lignn.errors import InputError
 
-    if out is not None:
-        prediction_table.check(out, *(path for path in (model, labels, graph) if path is not None))
-    if graph is not None and labels is not None:
-        raise InputError("--labels: new labels are for the graph of the model; with --graph, put them into its tables")
-    if undirected and graph is None:
-        raise InputError("--undirected: the model's own graph stays as it was trained on; this is for --graph")
-    if missing is not None and graph is None:
-        raise InputError("--missing: the labels of the model's own graph were read by lignn fit; this is for --graph")
-    if split is not None and graph is None:
-        raise InputError("--split: the model's own graph keeps the labels that the model knows; this is for --graph")
+    _check(model, out, graph, undirected, missing, split, labels)
     loaded, first = _loaded(model, labels)
     if not first:
         return
@@ -83,6 +73,31 @@ def predict(
         _say(decision, out)
         if loaded.calibration_ is None:
             typer.echo(f"confidence: {not_calibrated(loaded)}")
+
+
+def _check(
+    model: Path,
+    out: Path | None,
+    graph: str | None,
+    undirected: bool,
+    missing: list[str] | None,
+    split: int | None,
+    labels: Path | None,
+) -> None:
+    """Refuse options that do not go together."""
+    from lignn.cli import prediction_table
+    from lignn.errors import InputError
+
+    if out is not None:
+        prediction_table.check(out, *(path for path in (model, labels, graph) if path is not None))
+    if graph is not None and labels is not None:
+        raise InputError("--labels: new labels are for the graph of the model; with --graph, put them into its tables")
+    if undirected and graph is None:
+        raise InputError("--undirected: the model's own graph stays as it was trained on; this is for --graph")
+    if missing is not None and graph is None:
+        raise InputError("--missing: the labels of the model's own graph were read by lignn fit; this is for --graph")
+    if split is not None and graph is None:
+        raise InputError("--split: the model's own graph keeps the labels that the model knows; this is for --graph")
 
 
 def _loaded(model: Path, labels: Path | None) -> tuple[NodeClassifier, bool]:

@@ -9,7 +9,9 @@ import typer
 
 from lignn.cli.output import Json, print_json, print_table
 
-app = typer.Typer(help="Graphs on the disk, in parts: larger than memory, or for several processes.", no_args_is_help=True)
+app = typer.Typer(
+    help="Graphs on the disk, in parts: larger than memory, or for several processes.", no_args_is_help=True
+)
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the store.")]
 
@@ -17,12 +19,14 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the store
 @app.command()
 def build(
     source: Annotated[
-        str, typer.Argument(metavar="SOURCE", help="Folder with nodes and edges (.csv, .parquet), .npz file or dataset.")
+        str,
+        typer.Argument(metavar="SOURCE", help="Folder with nodes and edges (.csv, .parquet), .npz file or dataset."),
     ],
     folder: Folder,
     parts: Annotated[int, typer.Option(metavar="P", help="Number of parts; a multiple of the processes to come.")],
     partition: Annotated[
-        str, typer.Option(metavar="metis|blocks|FILE", help="Method, or a file with one id per line: the order of nodes.")
+        str,
+        typer.Option(metavar="metis|blocks|FILE", help="Method, or a file with one id per line: the order of nodes."),
     ] = "metis",
     memory: Annotated[str, typer.Option(metavar="SIZE", help="Memory to use, e.g. 4GB.")] = "4GB",
     undirected: Annotated[bool, typer.Option("--undirected", help="Use every edge in both directions.")] = False,
@@ -48,7 +52,9 @@ def build(
 @app.command()
 def info(
     folder: Folder,
-    check: Annotated[bool, typer.Option("--check", help="Read all files and compare them with their checksums.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Read all files and compare them with their checksums.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Describe a store."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, cast
 
-import numpy as np
 import torch
 from torch import Generator, Tensor
 
@@ -72,7 +71,9 @@ class StoredProblem(Problem):
 
     def lazy(self, lam: float) -> Adjacency:
         """Refuse: no A_λ is formed of a stored graph."""
-        raise ConfigError(f"label propagation (λ = {lam}) needs the graph in memory; use lignn, or read it with to_graph")
+        raise ConfigError(
+            f"label propagation (λ = {lam}) needs the graph in memory; use lignn, or read it with to_graph"
+        )
 
     def knowing(self, labels: KnownLabels) -> StoredProblem:
         """Return the same graph with other known labels."""
@@ -80,7 +81,9 @@ class StoredProblem(Problem):
 
     def without_edges_at(self, nodes: Tensor) -> Problem:
         """Refuse: the edges of a store are fixed."""
-        raise ConfigError(f"inductive: training without the edges of {int(nodes.sum())} nodes needs the graph in memory")
+        raise ConfigError(
+            f"inductive: training without the edges of {int(nodes.sum())} nodes needs the graph in memory"
+        )
 
     def hide_features(self, rate: float, generator: Generator) -> StoredProblem:
         """Set each node's features to zero with probability `rate`, and scale the others by `1/(1-rate)`."""

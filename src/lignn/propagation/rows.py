@@ -317,7 +317,7 @@ class _Compute(torch.autograd.Function):
 
 
 def _is_wanted(function: tuple[Any, int]) -> bool:
-    """Return whether the present backward pass needs the gradient: the adjoint needs those of states, not of weights."""
+    """Return whether the present backward pass needs a gradient: the adjoint needs those of states, not of weights."""
     try:
         return torch._C._will_engine_execute_node(function[0])
     except RuntimeError:  # PyTorch does not answer for a tensor whose gradient was asked for itself

@@ -42,6 +42,7 @@ class StoredRows(Rows):
         """Return the features of the rows of this process."""
         first, arrays = graph.rows.start, graph.manifest["arrays"]
         width = graph.num_features
+        read: Callable[[slice], Any]
         if "x_data" in arrays:
             matrix = [graph.array(f"x_{name}") for name in ("indptr", "indices", "data")]
             read = _csr_reader(matrix, first, width, dtype)
@@ -63,7 +64,7 @@ class StoredRows(Rows):
         other.factor = factor if self.factor is None else factor * self.factor
         return other
 
-    def block(self, rows: slice, given: dict[int, Tensor], memo: dict[int, Any]) -> Any:
+    def block(self, rows: slice, given: dict[int, Tensor], memo: dict[int, Any]) -> Any:  # noqa: ARG002
         """Read a block: a tensor, or a `SparseMatrix`."""
         if id(self) not in memo:
             block = self.read(rows)
@@ -85,9 +86,9 @@ class StoredRows(Rows):
         """
         if operator not in self._products:
             shape = self.shape
-            file = tempfile.TemporaryFile(dir=self.folder)
-            file.truncate(max(shape.numel() * self.sample.element_size(), 1))
-            out = np.memmap(file, _NUMPY[self.dtype], "r+", shape=tuple(shape))
+            with tempfile.TemporaryFile(dir=self.folder) as file:
+                file.truncate(max(shape.numel() * self.sample.element_size(), 1))
+                out = np.memmap(file, _NUMPY[self.dtype], "r+", shape=tuple(shape))  # keeps the file
             for first in range(0, shape[1], _WIDTH):
                 columns = slice(first, min(first + _WIDTH, shape[1]))
                 x = torch.empty(shape[0], columns.stop - first, dtype=self.dtype)

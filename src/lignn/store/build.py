@@ -99,7 +99,8 @@ def _identity(origin: Graph | str | Path, options: Options) -> str:
     else:
         found = sorted((file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in Path(origin).iterdir())
         content = repr(found)
-    text = f"{layout.FORMAT} {content} {options.parts} {options.partition} {sorted(options.columns.items())} {options.undirected}"
+    columns = sorted(options.columns.items())
+    text = f"{layout.FORMAT} {content} {options.parts} {options.partition} {columns} {options.undirected}"
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -224,7 +225,7 @@ class _Build:
                 row, feature = np.argwhere(~np.isfinite(block))[0]
                 raise InputError(f"features: feature {feature} of node {rows[row]} is not a finite number")
             writer.append(block)
-        return writer.close()
+        return writer.entry()
 
     def _manifest(
         self, nodes: Nodes, sizes: list[int], into: dict[str, Any], out: dict[str, Any] | None, arrays: dict[str, Any]

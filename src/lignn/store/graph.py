@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -82,7 +83,7 @@ class StoredGraph(Graph):
             raise InputError(f"{path}: has {parts} parts, too few for {processes.count} processes; build it with more")
         self._set(path=path, manifest=manifest, processes=processes, first_part=0, last_part=parts)
         self._set(keeps_features=keeps_features)
-        y = torch.from_numpy(np.array(self.array("y"))) if "y" in manifest["arrays"] else None
+        y = torch.from_numpy(self.array("y")) if "y" in manifest["arrays"] else None
         classes = manifest["classes"]
         if y is not None:
             y, classes = validate.labels(y, manifest["nodes"], classes)
@@ -103,6 +104,9 @@ class StoredGraph(Graph):
                 raise GraphError(f"{self.name}: is a store on the disk, this needs the graph in memory: use to_graph()")
             return None
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+    def __repr__(self) -> str:
+        return f"StoredGraph({self.name!r}: {self.num_nodes} of {self.total} nodes, {self.num_edges} edges)"
 
     def replace(self, **changes: Any) -> StoredGraph:
         """Return the graph with other labels, classes, splits or name; everything else is on the disk."""
@@ -136,7 +140,7 @@ class StoredGraph(Graph):
         return Split(*(getattr(split, part)[self.rows] for part in PARTS))
 
     @cached_property
-    def whole(self) -> StoredGraph:  # type: ignore[override]
+    def whole(self) -> StoredGraph:
         """The graph with the nodes of all processes, as this process alone can read it."""
         return StoredGraph(self.path, ALONE, self.keeps_features)
 
@@ -145,7 +149,7 @@ class StoredGraph(Graph):
         return nodes[self.number[nodes].argsort()]
 
     @cached_property
-    def num_classes(self) -> int:  # type: ignore[override]
+    def num_classes(self) -> int:
         """Number of classes of the whole store."""
         return len(self.class_names) if self.class_names is not None else self.manifest["num_classes"]
 
@@ -155,14 +159,14 @@ class StoredGraph(Graph):
         return np.concatenate([[0], np.cumsum(self.manifest["sizes"])])
 
     @property
-    def rows(self) -> slice:  # type: ignore[override]
+    def rows(self) -> slice:
         """Positions of the rows of this process in the store."""
         return slice(int(self.bounds[self.first_part]), int(self.bounds[self.last_part]))
 
     @cached_property
     def number(self) -> Tensor:
         """Number of each row's node in the source."""
-        return torch.from_numpy(np.array(self.array("number")[self.rows]))
+        return torch.from_numpy(self.array("number")[self.rows])
 
     @property
     def total(self) -> int:
@@ -180,19 +184,19 @@ class StoredGraph(Graph):
         return self.manifest["features"]
 
     @property
-    def is_undirected(self) -> bool:  # type: ignore[override]
+    def is_undirected(self) -> bool:
         """Whether every edge has a reverse edge of the same weight."""
         return self.manifest["undirected"]
 
-    @cached_property
-    def node_ids(self) -> np.ndarray:  # type: ignore[override]
+    @cached_property  # type: ignore[misc]
+    def node_ids(self) -> np.ndarray:
         """Ids of the nodes, or their numbers in the source."""
         if "id_offsets" not in self.manifest["arrays"]:
             return self.number.numpy().astype(np.dtypes.StringDType())
         offsets = self.array("id_offsets")[self.rows.start : self.rows.stop + 1]
         content = self.array("id_bytes")[offsets[0] : offsets[-1]].tobytes()
         bounds = (offsets - offsets[0]).tolist()
-        texts = [content[a:b].decode("utf-8") for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+        texts = [content[a:b].decode("utf-8") for a, b in pairwise(bounds)]
         return np.array(texts, np.dtypes.StringDType())
 
     def fingerprint(self) -> str:
@@ -233,10 +237,10 @@ class StoredGraph(Graph):
             _check(f"{self.path}: part {number}", indptr, indices, columns)
             blocks.append(Csr(indptr, indices, values))
         nodes = arrays["halo_nodes"][slice(*starts["nodes"][number : number + 2].tolist())]
-        if len(nodes) and not (0 <= nodes.min() and nodes.max() < self.total):
+        if len(nodes) and not (nodes.min() >= 0 and nodes.max() < self.total):
             raise InputError(f"{self.path}: part {number} has unknown nodes; build the store again")
         offset = self.rows.start
-        return Part(slice(first - offset, last - offset), *blocks, nodes)
+        return Part(slice(first - offset, last - offset), blocks[0], blocks[1], nodes)
 
     def write(self, path: str | PathLike[str]) -> None:
         """Write an `.npz` file that refers to the store; `read_reference` reads it."""
@@ -301,5 +305,5 @@ def _global(part: Part, total: int) -> sp.csr_array:
 def _check(where: str, indptr: np.ndarray, indices: np.ndarray, columns: int) -> None:
     """Raise unless the arrays form a CSR matrix: compiled code trusts them."""
     rises = indptr[0] == 0 and indptr[-1] == len(indices) and not (indptr[1:] < indptr[:-1]).any()
-    if not rises or (len(indices) and not (0 <= indices.min() and indices.max() < columns)):
+    if not rises or (len(indices) and not (indices.min() >= 0 and indices.max() < columns)):
         raise InputError(f"{where} is damaged: its indices do not fit; copy or build the store again")

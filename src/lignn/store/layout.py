@@ -43,18 +43,19 @@ class Writer:
     def __init__(self, folder: Path, name: str, dtype: Any, columns: tuple[int, ...] = ()) -> None:
         self.name, self.dtype, self.columns, self.rows = name, np.dtype(dtype), columns, 0
         self._digest = hashlib.sha256()
-        self._file = (folder / f"{name}.bin").open("wb")
+        self._path = folder / f"{name}.bin"
+        self._path.write_bytes(b"")
 
     def append(self, array: np.ndarray) -> None:
         """Append rows."""
         block = np.ascontiguousarray(array, self.dtype)
         self._digest.update(block.data)
-        block.tofile(self._file)
+        with self._path.open("ab") as file:
+            block.tofile(file)
         self.rows += len(block)
 
-    def close(self) -> dict[str, Any]:
-        """Close the file and return its entry in the manifest."""
-        self._file.close()
+    def entry(self) -> dict[str, Any]:
+        """Return the entry of the file in the manifest."""
         shape = [self.rows, *self.columns]
         return {"dtype": self.dtype.str, "shape": shape, "sha256": self._digest.hexdigest()}
 
@@ -63,7 +64,7 @@ def write_array(folder: Path, name: str, array: np.ndarray) -> dict[str, Any]:
     """Write a whole array and return its entry in the manifest."""
     writer = Writer(folder, name, array.dtype, array.shape[1:])
     writer.append(array)
-    return writer.close()
+    return writer.entry()
 
 
 def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
@@ -78,7 +79,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
         if manifest["format"] != FORMAT:
-            raise InputError(f"{path}: a store of format {manifest['format']}, this lignn reads {FORMAT}; build it again")
+            raise InputError(
+                f"{path}: a store of format {manifest['format']}, this lignn reads {FORMAT}; build it again"
+            )
         intact = manifest.pop("checksum") == _checksum(manifest)
         sizes = {name: _size(entry) for name, entry in manifest["arrays"].items()} if intact else {}
     except OSError as error:

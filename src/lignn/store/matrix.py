@@ -55,7 +55,7 @@ class MatrixWriter:
             self._finish_part()
         if self.weighted:
             self._pad_values()
-        arrays = {writer.name: writer.close() for writer in self.writers.values()}
+        arrays = {writer.name: writer.entry() for writer in self.writers.values()}
         entries, outside = (sum(part[kind] for part in self.parts) for kind in ("local", "halo"))
         return {
             "entries": entries + outside,

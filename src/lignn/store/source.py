@@ -1,8 +1,8 @@
 """What a store is built from: a folder of tables of any size, read by DuckDB, or a `Graph` in memory.
 
 `nodes.csv` or `nodes.parquet` has the columns `id`, `label`, `split`, `split2` …, and features; `edges.csv` or
-`edges.parquet` has `source`, `target` and `weight`. `features.npy` may hold the features instead. Other names of columns
-are given by their roles, e.g. `{"source": "from"}`.
+`edges.parquet` has `source`, `target` and `weight`. `features.npy` may hold the features instead. Other names of
+columns are given by their roles, e.g. `{"source": "from"}`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 from lignn.errors import ConfigError, DataWarning, TableError, quoted, unknown
 from lignn.graph import Graph, files, headers, names
+from lignn.graph.metadata import Metadata
 from lignn.graph.split import PARTS
 
 if TYPE_CHECKING:
@@ -133,7 +134,8 @@ def of_tables(folder: Path, columns: Mapping[str, str], database: DuckDBPyConnec
     )
     _join(nodes, ids, edges, columns, numbered, count, database)
     labels = nodes.texts(columns.get("label", "label"))
-    y, classes = (None, None) if labels is None else _labels(nodes.path, labels)
+    metadata = Metadata.read(folder)
+    y, classes = (None, metadata.classes) if labels is None else _labels(nodes.path, labels, metadata)
     x, feature_names = _features(folder, nodes, columns, scratch)
     return Nodes(
         files.valid_text(folder.resolve().name),
@@ -142,8 +144,8 @@ def of_tables(folder: Path, columns: Mapping[str, str], database: DuckDBPyConnec
         y,
         _masks(nodes, count),
         None if numbered else nodes.texts(columns.get("id", "id")),
-        classes,
-        feature_names,
+        classes if metadata.class_names else None,
+        feature_names if metadata.feature_names else None,
     )
 
 
@@ -202,7 +204,8 @@ def _join(
         database.execute(
             f"CREATE TABLE edge AS WITH node AS MATERIALIZED ({numbers} FROM {nodes.scan}) "
             f"SELECT a.k AS s, b.k AS t{more} FROM {edges.scan} e "
-            f"LEFT JOIN node a ON a.id = CAST(e.{source} AS VARCHAR) LEFT JOIN node b ON b.id = CAST(e.{target} AS VARCHAR)"
+            f"LEFT JOIN node a ON a.id = CAST(e.{source} AS VARCHAR) "
+            f"LEFT JOIN node b ON b.id = CAST(e.{target} AS VARCHAR)"
         )
     wrong = f"s IS NULL OR t IS NULL OR s NOT BETWEEN 0 AND {count - 1} OR t NOT BETWEEN 0 AND {count - 1}"
     wrong += " OR w IS NULL OR NOT isfinite(w) OR w < 0" if more else ""
@@ -214,12 +217,14 @@ def _join(
         )
 
 
-def _labels(path: Path, column: pa.Array) -> tuple[np.ndarray | None, tuple[str, ...] | None]:
+def _labels(path: Path, column: pa.Array, metadata: Metadata) -> tuple[np.ndarray | None, tuple[str, ...] | None]:
     """Return class numbers and classes; an empty label and the usual marks mean unknown."""
     encoded = column.dictionary_encode()
     words = [names.normalised(word) for word in encoded.dictionary.to_pylist()]
-    marks = names.unknown_labels(set(words), None)
-    classes = names.sorted_classes(set(words) - marks)
+    marks = names.unknown_labels(set(words), None, metadata.classes or ())
+    classes = metadata.classes or names.sorted_classes(set(words) - marks)
+    if others := set(words) - marks - set(classes):
+        raise TableError(f"{path}: the label {min(others)!r} is not among the classes in graph.json")
     if told := sorted(marks - {""}):
         shown = ", ".join(map(quoted, told))
         warnings.warn(f"{path}, column 'label': read as unknown labels: {shown}", DataWarning, stacklevel=2)
@@ -233,7 +238,9 @@ def _labels(path: Path, column: pa.Array) -> tuple[np.ndarray | None, tuple[str,
 def _masks(nodes: _Table, count: int) -> dict[str, np.ndarray]:
     columns = [nodes.texts(name) for name in nodes.columns if headers.is_split(name)]
     words = [np.asarray(column.to_numpy(zero_copy_only=False)) for column in columns if column is not None]
-    return {part: np.stack([word == part for word in words], 1) if words else np.zeros((count, 0), bool) for part in PARTS}
+    if not words:
+        return dict.fromkeys(PARTS, np.zeros((count, 0), bool))
+    return {part: np.stack([word == part for word in words], 1) for part in PARTS}
 
 
 def _features(

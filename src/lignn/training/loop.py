@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import math
 import time
 from collections.abc import Callable
@@ -227,6 +228,7 @@ class _Run:
             return
         epoch.loss.backward()
         self.optimizer.step()
+        epoch = dataclasses.replace(epoch, loss=epoch.loss.detach())  # frees the tape before the evaluation
         self.method.eval()
         prediction, carry = self.method.evaluate(inference, epoch)
         solution = prediction.solution  # if the map is not finite, it holds the last finite state
