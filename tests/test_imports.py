@@ -74,7 +74,7 @@ def test_import_needs_neither_pyg_nor_numba(code):
     assert not modules_after(code) & {"torch_geometric", "numba"}
 
 
-VERBS = ["fit", "predict", "compare", "diagnose", "tune", "reproduce", "report", "datasets", "bench"]
+VERBS = ["fit", "predict", "compare", "diagnose", "tune", "reproduce", "report", "datasets", "bench", "store"]
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], *([verb, "--help"] for verb in VERBS)])

@@ -7,12 +7,13 @@ import pytest
 import torch
 
 from lignn import NodeClassifier, Split
+from lignn.bench.together import in_processes
 from lignn.classifier.saving import load
 from lignn.errors import ConfigError, ProcessError
 from lignn.processes import current
 from lignn.store import StoredGraph
 from tests.problems import half_split, random_graph
-from tests.stores import in_processes, stored
+from tests.stores import stored
 
 pytestmark = pytest.mark.filterwarnings("ignore::lignn.errors.ConvergenceWarning")
 

@@ -118,7 +118,7 @@ def plan(settings: Settings, graph: StoredGraph, memory: int | None = None) -> P
 
 
 def timed(chosen: Plan, settings: Settings, graph: StoredGraph) -> Plan:
-    """Return the plan with an estimate of the seconds of an epoch: time a step without features, and a block of them."""
+    """Return the plan with the estimated seconds of an epoch, from a step without features and a block of them."""
     mine = graph.mine()
     n, c, d = mine.num_nodes, len(Classes.of(graph)), graph.num_features
     nothing = KnownLabels(torch.zeros(n, dtype=torch.bool), torch.zeros(n, c, dtype=settings.dtype))

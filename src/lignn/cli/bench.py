@@ -12,7 +12,8 @@ def bench(
     suite: Annotated[
         str | None,
         typer.Argument(
-            help="propagation, epoch, fit, baselines, scale, memory, latency, attention or limits; default: all."
+            help="propagation, epoch, fit, baselines, scale, store, cluster, memory, latency, attention or limits; "
+            "default: all."
         ),
     ] = None,
     quick: Annotated[

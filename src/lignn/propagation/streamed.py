@@ -37,7 +37,8 @@ class StreamedAdjacency:
     Attributes:
         share: the nodes of the rows.
         exchanges: the exchange of rows with other processes, by direction; it counts bytes.
-        halo_rows: rows that the parts need of each other, by direction: what would travel if each part were a process.
+        gathered_bytes: bytes of rows that parts have taken from other parts so far: what would have travelled if each
+            part were a process.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class StreamedAdjacency:
         self.right = self.left if normalization == "symmetric" else None
         self.loops = torch.from_numpy(lacking).to(dtype) if lacking.any() else None
         self.exchanges: dict[str, Exchange] = {}
+        self.gathered_bytes = 0
         self._parts: dict[str, list[_LoadedPart]] = {}
 
     device = torch.device("cpu")
@@ -108,7 +110,7 @@ class StreamedAdjacency:
             out[part.rows] = part.local(own[part.rows])
         wait()
         for part in _ahead(parts, _LoadedPart.read_halo):
-            part.add_halo(out[part.rows], buffer)
+            self.gathered_bytes += part.add_halo(out[part.rows], buffer)
         if self.loops is not None:
             out.addcmul_(own, self.loops[:, None])
         return out if left is None else out.mul_(left[:, None])
@@ -158,10 +160,13 @@ class _LoadedPart:
         """Return the product with the own rows."""
         return _multiply(self.part.local, x)
 
-    def add_halo(self, out: Tensor, buffer: Tensor) -> None:
-        """Add the product with the rows of other parts."""
-        if len(self.places):
-            out += _multiply(self.part.halo, buffer.index_select(0, self.places))
+    def add_halo(self, out: Tensor, buffer: Tensor) -> int:
+        """Add the product with the rows of other parts; return the bytes of these rows."""
+        if not len(self.places):
+            return 0
+        gathered = buffer.index_select(0, self.places)
+        out += _multiply(self.part.halo, gathered)
+        return gathered.nbytes
 
 
 def _multiply(matrix: Csr, x: Tensor) -> Tensor:
