@@ -124,7 +124,7 @@ class KnownLabels:
 
     def activation(self, logits: Tensor | Rows, jacobian: SoftmaxJacobian = "exact") -> Tensor:
         """Return probabilities: σ is the softmax, or for multi-label tasks the sigmoid, whose Jacobian is diagonal."""
-        logits = dense(logits)
+        logits = logits if isinstance(logits, Tensor) else dense(logits)
         if self.multilabel:
             return logits.sigmoid()
         return softmax(logits) if jacobian == "exact" else DiagonalSoftmax.apply(logits)

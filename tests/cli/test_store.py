@@ -51,7 +51,7 @@ def test_build_inspect_fit_predict_and_diagnose(tmp_path, graph):
         (["fit", "{store}", "-o", "{out}", "--memory", "1MB"], "are needed, 1 MB are allowed"),
         (["fit", "{store}", "-o", "{out}", "--undirected"], "is a store, built with its edges"),
         (["fit", "{store}", "-o", "{out}", "--method", "lpa"], "lpa needs the graph in memory"),
-        (["store", "build", "{graph}", "{out}", "--parts", "2", "--partition", "metal"], "cannot be read as a list"),
+        (["store", "build", "{graph}", "{out}", "--parts", "2", "--partition", "metal"], "did you mean 'metis'?"),
         (["store", "build", "{graph}", "{out}", "--parts", "2", "--column", "id"], "not of the form name=value"),
         (["store", "info", "{out}"], "no store here"),
     ],

@@ -111,7 +111,7 @@ def test_bad_tables_are_one_sentence_and_leave_no_store(tmp_path, nodes, edges, 
     (tmp_path / "edges.csv").write_text(edges)
     with pytest.raises(InputError, match=message):
         built(tmp_path, tmp_path.with_name(f"{tmp_path.name}-s"), parts=1)
-    assert not tmp_path.with_name(f"{tmp_path.name}-s").exists()
+    assert not any(f"{tmp_path.name}-s" in path.name for path in tmp_path.parent.iterdir())
 
 
 def test_bad_options(tmp_path):
@@ -119,7 +119,7 @@ def test_bad_options(tmp_path):
     for options, message in (
         ({"parts": 0}, "at least 1"),
         ({"parts": 11}, "10 nodes cannot be divided into 11"),
-        ({"partition": str(tmp_path / "nowhere")}, "cannot be read as a list of ids"),
+        ({"partition": "metal"}, "did you mean 'metis'"),
         ({"memory": 1000}, "at least 256 MB"),
         ({"columns": {"sauce": "x"}}, "did you mean 'source'"),
     ):

@@ -100,7 +100,10 @@ def _timed(case: str, path: Path) -> Iterator[Record]:
         found = in_processes(count, epochs, str(path), threads=threads)
         timing = Timing(tuple(max(seconds) for seconds in zip(*(each["seconds"] for each in found), strict=True)))
         figures = {"losses": found[0]["losses"], "bytes": max(each["bytes"] for each in found)}
-        measured = {"timing": timing, "probabilities": np.concatenate([each["probabilities"] for each in found])}
+        measured: dict[str, Any] = {
+            "timing": timing,
+            "probabilities": np.concatenate([each["probabilities"] for each in found]),
+        }
         reference = reference or measured | figures
         yield record(case, side, {"parts": path.name}, **timing.figures(reference["timing"]), **figures)
     yield at_most(

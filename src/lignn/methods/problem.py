@@ -21,7 +21,7 @@ from lignn.labels import KnownLabels
 from lignn.processes import ALONE, Processes
 from lignn.propagation import Adjacency, SparseMatrix
 from lignn.propagation.adjacency import Normalization
-from lignn.propagation.stored import scaled_rows
+from lignn.propagation.sparse import scaled_rows
 from lignn.store import StoredGraph
 
 if TYPE_CHECKING:

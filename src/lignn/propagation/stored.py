@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -13,7 +12,7 @@ import torch
 from torch import Tensor
 
 from lignn.propagation.rows import Held, Rows, Share, dense
-from lignn.propagation.sparse import SparseMatrix
+from lignn.propagation.sparse import SparseMatrix, scaled_rows
 from lignn.store import StoredGraph
 
 _WIDTH = 8
@@ -99,13 +98,6 @@ class StoredRows(Rows):
             read = _dense_reader(out, 0, self.dtype)
             self._products[operator] = StoredRows(self.share, read, shape[1], self.dtype, self.keep, self.folder)
         return self._products[operator]
-
-
-def scaled_rows(x: Tensor | SparseMatrix, factor: Tensor) -> Tensor | SparseMatrix:
-    """Return a matrix with each row multiplied by a number."""
-    if isinstance(x, SparseMatrix):
-        return replace(x, values=x.values * factor.repeat_interleave(x.indptr.diff(), output_size=x.nnz))
-    return x * factor[:, None]
 
 
 _NUMPY: dict[torch.dtype, Any] = {torch.float32: np.float32, torch.float64: np.float64}

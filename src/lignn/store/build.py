@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from lignn.atomic import alone, check_folder, check_place, install, locked, remove
-from lignn.errors import ConfigError, InputError
+from lignn.errors import ConfigError, InputError, unknown
 from lignn.graph import Graph
 from lignn.store import layout, partition, source
 from lignn.store.layout import MANIFEST, Writer, write_array
@@ -58,6 +58,8 @@ class Options:
     def __post_init__(self) -> None:
         if self.parts < 1:
             raise ConfigError(f"parts: at least 1 is needed, got {self.parts}")
+        if self.partition not in partition.METHODS and not Path(self.partition).is_file():
+            raise unknown("partition", self.partition, partition.METHODS)
         if self.memory < GIB // 4:
             raise ConfigError("memory: at least 256 MB are needed to build a store")
 
@@ -78,7 +80,11 @@ def build(origin: Graph | str | Path, folder: str | Path, options: Options, tell
     with locked(work.with_name(f"{work.name}.lock"), busy), alone(target):
         check_folder(target, MANIFEST, _ours(target))
         stages = _Stages(work, _identity(origin, options))
-        manifest = _Build(origin, options, stages, tell).run()
+        try:
+            manifest = _Build(origin, options, stages, tell).run()
+        except InputError:
+            remove(work)  # there is nothing to go on from
+            raise
         layout.write_manifest(work, manifest)
         for scratch in ("build.duckdb", "build.duckdb.wal", "sorting", "features", _STAGES):
             remove(work / scratch)
