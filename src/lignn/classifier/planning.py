@@ -26,7 +26,7 @@ METHODS = ("lignn", "lae", "label_input", "label_reuse", "backbone")
 """Methods whose steps are products with Ã and maps of rows."""
 PROGRAM = 420 * 10**6
 """Bytes of anonymous memory of Python, PyTorch and compiled kernels before any data."""
-STATES = 12
+STATES = 15
 """States (n×c) that a solve, its adjoint and the taped step hold at once; a solver with memory holds more."""
 PER_NODE = 24
 """Bytes a node of masks, random numbers and their temporary copies."""
@@ -103,7 +103,7 @@ def plan(settings: Settings, graph: StoredGraph, memory: int | None = None) -> P
         "dropout": n * hidden // 8 + 20 * n if settings.values.get("dropout") else 0,
         "hidden layers": layers,
     }
-    products = 3 * n * hidden * width if graph.num_features else 0
+    products = 4 * n * hidden * width if graph.num_features else 0  # with its gradient and their products with Ã
     chosen = memory is None or sum(kept.values()) + products <= memory * TOLERANCE
     if chosen:
         kept["features × weight"] = products
