@@ -22,7 +22,8 @@ from torch.nn import functional
 from lignn.errors import ConfigError, InputError, did_you_mean
 from lignn.graph import Graph
 from lignn.graph.validate import check_classes
-from lignn.propagation.rows import Rows, Share, dense
+from lignn.propagation.rows import Rows, dense
+from lignn.propagation.share import Share
 
 _FEW_CLASSES = 16
 

@@ -7,15 +7,16 @@ from torch import nn
 from torch.nn import functional
 
 from lignn.errors import ConfigError
-from lignn.propagation import rows
-from lignn.propagation.rows import Held, Share, column_sums, dense
+from lignn.propagation import share as share_module
+from lignn.propagation.rows import Held, column_sums, dense
+from lignn.propagation.share import Share
 
 N = 23
 
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(rows, "BLOCK", 5)
+    monkeypatch.setattr(share_module, "BLOCK", 5)
 
 
 @pytest.fixture

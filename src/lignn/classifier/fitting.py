@@ -24,7 +24,7 @@ from lignn.graph import Graph, Split, headers
 from lignn.labels import Classes, KnownLabels
 from lignn.methods import Carry, Method, Prediction
 from lignn.methods.method import Evaluation
-from lignn.store import StoredGraph
+from lignn.store import StoredGraph, in_source_order
 from lignn.training import Assembly, End, History, Progress, assemble, score_on
 
 SHARE = 0.2
@@ -247,7 +247,7 @@ def hold_back(graph: Graph, split: Split, seed: int) -> Split:
     """
     assert graph.y is not None
     generator = torch.Generator().manual_seed(seed)
-    known = graph.in_source_order((split.train & graph.labelled).nonzero().flatten())
+    known = in_source_order(graph, (split.train & graph.labelled).nonzero().flatten())
     strata = [known] if graph.is_multilabel else [known[graph.y[known] == c] for c in range(graph.num_classes)]
     validation = torch.zeros_like(split.train)
     for nodes in strata:

@@ -19,7 +19,7 @@ from lignn.errors import ConfigError
 from lignn.labels import Classes, KnownLabels
 from lignn.methods import Problem
 from lignn.propagation import StoredRows
-from lignn.propagation.rows import BLOCK
+from lignn.propagation.share import BLOCK
 from lignn.store import StoredGraph
 
 METHODS = ("lignn", "lae", "label_input", "label_reuse", "backbone")

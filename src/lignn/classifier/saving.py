@@ -42,7 +42,7 @@ from lignn.errors import InputError
 from lignn.graph import Graph, Split
 from lignn.labels import Classes, KnownLabels
 from lignn.methods import Method, Prediction, Problem
-from lignn.store import read_reference
+from lignn.store import read_reference, rows_of
 from lignn.training import End, History
 from lignn.training.checkpoint import flatten, unflatten
 
@@ -216,7 +216,7 @@ def _restored(path: Path, config: dict[str, Any], parameters: dict[str, Any]) ->
     method.to(settings.device, settings.dtype)
     method.load_state_dict(config["more_weights"] | tensors.get("weights", {}))
     method.eval()
-    rows = graph.rows
+    rows = rows_of(graph)
     known = KnownLabels(tensors["known"]["mask"][rows], tensors["known"]["onehot"][rows], classes.multilabel)
     bound = method.on(Problem.with_labels(graph, known).to(settings.device))
     moved = {name: tensors[name][rows].to(settings.device) for name in ("probabilities", "state") if name in tensors}

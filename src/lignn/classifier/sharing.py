@@ -12,6 +12,7 @@ from lignn.graph import Split
 from lignn.graph.split import PARTS
 from lignn.labels import KnownLabels
 from lignn.methods import Prediction, Problem
+from lignn.store import whole_of
 
 
 def gathered(fitted: Fitted) -> Fitted:
@@ -34,7 +35,7 @@ def gathered(fitted: Fitted) -> Fitted:
         solution = replace(solution, value=processes.whole(solution.value), adjoints=[])
     if not processes.is_first:
         return fitted
-    graph = fitted.graph.whole.replace(name=fitted.graph.name)
+    graph = whole_of(fitted.graph).replace(name=fitted.graph.name)
     problem = Problem.with_labels(graph, KnownLabels(mask, onehot, labels.multilabel))
     bound = prediction.bound.method.on(problem)
     return replace(fitted, graph=graph, split=split, prediction=Prediction(bound, probabilities, solution))

@@ -48,6 +48,7 @@ def predict(
     import torch
 
     from lignn.cli import options, prediction_table
+    from lignn.store import in_source_order
 
     _check(model, out, graph, undirected, missing, split, labels)
     loaded, first = _loaded(model, labels)
@@ -60,7 +61,7 @@ def predict(
         )
     decision = loaded.decision(other, known=None if split is None else _known(other, split))
     if other is None:
-        decision = decision[loaded.graph_.in_source_order(torch.arange(len(decision))).numpy()]
+        decision = decision[in_source_order(loaded.graph_, torch.arange(len(decision))).numpy()]
     table = prediction_table.of(decision)
     if out is not None:
         prediction_table.write(table, out)
@@ -105,11 +106,12 @@ def _loaded(model: Path, labels: Path | None) -> tuple[NodeClassifier, bool]:
     from lignn import classifier
     from lignn.graph import label_table
     from lignn.processes import joined
+    from lignn.store import whole_of
 
     with joined() as processes:
         loaded = classifier.load(model)
         if labels is not None:
-            loaded.update_labels(label_table.read(labels, loaded.graph_.whole, loaded.class_names_))
+            loaded.update_labels(label_table.read(labels, whole_of(loaded.graph_), loaded.class_names_))
         return loaded.gathered(), processes.is_first
 
 

@@ -134,20 +134,6 @@ class Graph:
             object.__setattr__(bare, field.name, empty.get(field.name, getattr(self, field.name)))
         return bare
 
-    @property
-    def whole(self) -> Graph:
-        """The graph with all its nodes; another one than this only for a share of a stored graph."""
-        return self
-
-    @property
-    def rows(self) -> slice:
-        """Numbers of these nodes in the whole graph."""
-        return slice(0, self.num_nodes)
-
-    def in_source_order(self, nodes: Tensor) -> Tensor:
-        """Return node numbers in the order of the source that the graph was read from: ascending."""
-        return nodes
-
     def fingerprint(self) -> str:
         """Return the SHA-256 of the graph's content; its name is not included."""
         from lignn.graph import archive

@@ -1,7 +1,8 @@
 """Sparse matrices with fast differentiable products: the normalised adjacency matrix and sparse features."""
 
 from lignn.propagation.adjacency import Adjacency, PerOperator
-from lignn.propagation.rows import Rows, Share
+from lignn.propagation.rows import Rows
+from lignn.propagation.share import Share
 from lignn.propagation.sparse import SparseMatrix
 from lignn.propagation.stored import StoredRows
 

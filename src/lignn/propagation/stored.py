@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lignn.propagation.rows import Held, Rows, Share, dense
+from lignn.propagation.rows import Held, Rows, dense
+from lignn.propagation.share import Share
 from lignn.propagation.sparse import SparseMatrix, scaled_rows
 from lignn.store import StoredGraph
 

@@ -21,7 +21,8 @@ from torch.autograd.function import once_differentiable
 from lignn.errors import InputError
 from lignn.propagation.adjacency import Normalization
 from lignn.propagation.exchange import Exchange
-from lignn.propagation.rows import Held, Rows, Share, dense
+from lignn.propagation.rows import Held, Rows, dense
+from lignn.propagation.share import Share
 from lignn.propagation.stored import StoredRows
 from lignn.store import Part, StoredGraph
 from lignn.store.graph import Csr

@@ -144,10 +144,6 @@ class StoredGraph(Graph):
         """The graph with the nodes of all processes, as this process alone can read it."""
         return StoredGraph(self.path, ALONE, self.keeps_features)
 
-    def in_source_order(self, nodes: Tensor) -> Tensor:
-        """Return node numbers in the order of the source."""
-        return nodes[self.number[nodes].argsort()]
-
     @cached_property
     def num_classes(self) -> int:
         """Number of classes of the whole store."""
@@ -278,6 +274,21 @@ class StoredGraph(Graph):
 
 _DERIVED = ("labelled", "num_classes", "number", "node_ids", "whole")
 """Cached values, which depend on the labels or on the rows."""
+
+
+def whole_of(graph: Graph) -> Graph:
+    """Return the graph with the nodes of all processes: itself, unless it is a share of a stored graph."""
+    return graph.whole if isinstance(graph, StoredGraph) else graph
+
+
+def rows_of(graph: Graph) -> slice:
+    """Return the numbers of the graph's nodes in the whole graph."""
+    return graph.rows if isinstance(graph, StoredGraph) else slice(0, graph.num_nodes)
+
+
+def in_source_order(graph: Graph, nodes: Tensor) -> Tensor:
+    """Return ascending node numbers in the order of the source that the graph was read from."""
+    return nodes[graph.number[nodes].argsort()] if isinstance(graph, StoredGraph) else nodes
 
 
 def read_reference(path: Path) -> StoredGraph | None:
