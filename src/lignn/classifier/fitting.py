@@ -247,7 +247,9 @@ def hold_back(graph: Graph, split: Split, seed: int) -> Split:
     """
     assert graph.y is not None
     generator = torch.Generator().manual_seed(seed)
-    known = in_source_order(graph, (split.train & graph.labelled).nonzero().flatten())
+    known = (split.train & graph.labelled).nonzero().flatten()
+    if isinstance(graph, StoredGraph):
+        known = in_source_order(graph, known)
     strata = [known] if graph.is_multilabel else [known[graph.y[known] == c] for c in range(graph.num_classes)]
     validation = torch.zeros_like(split.train)
     for nodes in strata:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ FORMAT = 1
 
 def is_store(path: str | Path) -> bool:
     """Return whether there is a store in this folder."""
-    return (Path(path) / MANIFEST).is_file()
+    return isfile(Path(path) / MANIFEST)  # unlike Path.is_file, it takes a name that is too long
 
 
 class Writer:
