@@ -102,6 +102,7 @@ def test_columns_by_role_features_beside_the_tables_and_marks_of_unknown_labels(
         ("id\n", "source,target\n", "has no nodes"),
         ("id\na\nb\n", "source,target\na,c\n", "1 edges join an unknown node"),
         ("id\na\nb\n", "source\na\n", "column 'target' is missing"),
+        ("id,labels\na,x|y\nb,x\n", "source,target\na,b\n", "several labels per node"),
         ("id,f\na,1\nb,?\n", "source,target\na,b\n", "a feature is no number"),
         ("id,f\na,1\nb,inf\n", "source,target\na,b\n", "feature 0 of node 1 is not a finite number"),
     ],

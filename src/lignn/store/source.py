@@ -120,6 +120,8 @@ def of_tables(folder: Path, columns: Mapping[str, str], database: DuckDBPyConnec
             raise unknown("the role of a column", role, ROLES)
     nodes, edges = _Table(folder, "nodes", database), _Table(folder, "edges", database)
     ids = nodes.require(columns.get("id", "id"))
+    if "labels" in nodes.columns:
+        raise TableError(f"{nodes.path}: several labels per node are read from .npz files only; see Graph.write")
     count, distinct, given = first(database, f"SELECT count(*), count(DISTINCT {ids}), count({ids}) FROM {nodes.scan}")
     if not count:
         raise TableError(f"{nodes.path}: has no nodes")
