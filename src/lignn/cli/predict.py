@@ -57,16 +57,8 @@ def predict(
     if graph is not None and labels is not None:
         raise InputError("--labels: new labels are for the graph of the model; with --graph, put them into its tables")
     if graph is None:
-        _refuse(
-            {
-                "--undirected: the model's own graph stays as it was trained on": undirected or None,
-                "--missing: the labels of the model's own graph were read by lignn fit": missing,
-                "--edges: the model's own graph was read by lignn fit": edges,
-                "--column: the columns of the model's own graph were read by lignn fit": column,
-                "--ignore: the columns of the model's own graph were read by lignn fit": ignore,
-                "--split: the model's own graph keeps the labels that the model knows": split,
-            }
-        )
+        given = {"undirected": undirected or None, "missing": missing, "edges": edges}
+        _refuse(given | {"column": column, "ignore": ignore, "split": split})
     loaded = classifier.load(model)
     if labels is not None:
         loaded.update_labels(label_table.read(labels, loaded.graph_, loaded.class_names_))
@@ -105,13 +97,24 @@ def _report(classifier: NodeClassifier, other: Graph | None, decision: Decision)
     return classifier.report(nodes, other, known=torch.from_numpy(decision.known))
 
 
+_OF_ANOTHER_GRAPH = {
+    "undirected": "the model's own graph stays as it was trained on",
+    "missing": "the labels of the model's own graph were read by lignn fit",
+    "edges": "the model's own graph was read by lignn fit",
+    "column": "the columns of the model's own graph were read by lignn fit",
+    "ignore": "the columns of the model's own graph were read by lignn fit",
+    "split": "the model's own graph keeps the labels that the model knows",
+}
+"""Options that need `--graph`, and why."""
+
+
 def _refuse(given: dict[str, object]) -> None:
-    """Raise for an option that is only for another graph, by the reason why."""
+    """Raise if an option is given that needs `--graph`."""
     from lignn.errors import InputError
 
-    for reason, value in given.items():
+    for option, value in given.items():
         if value is not None:
-            raise InputError(f"{reason}; this is for --graph")
+            raise InputError(f"--{option}: {_OF_ANOTHER_GRAPH[option]}; this is for --graph")
 
 
 def _read(named: NamedGraph, loaded: NodeClassifier, quiet: bool) -> Graph:

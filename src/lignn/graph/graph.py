@@ -124,7 +124,10 @@ class Graph:
                 raise GraphError(f"splits: split {number} is over {split.num_nodes} nodes, the graph has {n}")
 
     def replace(self, **changes: Any) -> Graph:
-        """Return this graph with some parts changed and validated; new features replace a table, names fit by width."""
+        """Return this graph with some parts changed and validated.
+
+        New features take the place of the table. They keep their names if there are as many.
+        """
         parts = {field.name: getattr(self, field.name) for field in fields(self)} | changes
         if "feature_names" not in changes and getattr(parts["x"], "shape", ())[1:] != (self.num_features,):
             parts["feature_names"] = None
