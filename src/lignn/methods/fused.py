@@ -14,7 +14,7 @@ from functools import cache, cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from lignn.backbones import GCN, Backbone, Dropout
 from lignn.backbones.gcn import GCNConv
@@ -61,20 +61,19 @@ def step_of(backbone: Backbone, features: Tensor, adj: Adjacency, multilabel: bo
 
 
 def _is_plain(backbone: GCN) -> bool:
-    """Return whether a GCN is one of two layers with few classes, nothing of which was exchanged or is watched."""
+    """Return whether a GCN has two layers and few classes, and no part of its step was exchanged or is watched."""
     if not 1 <= backbone.label_inputs == backbone.num_classes <= MOST_CLASSES:
         return False
-    parts = list(backbone.modules())
-    if [type(part) for part in parts] != _PARTS:
+    convs, dropouts = [*backbone.convs], [*backbone.dropouts]
+    if [type(part) for part in convs + dropouts] != [GCNConv, GCNConv, Dropout]:
         return False
-    dropout = cast(Dropout, backbone.dropouts[0])
+    (dropout,), parts = cast(list[Dropout], dropouts), [backbone, *convs, *dropouts, *(conv.lin for conv in convs)]
     redrawn = dropout.training and dropout.p > 0 and dropout.seed is None  # another mask in every call
     watched = any(part._forward_hooks or part._forward_pre_hooks or part._backward_hooks for part in parts)
     replaced = any(vars(part).keys() & _METHODS for part in parts)  # methods of one instance
-    return not (redrawn or watched or replaced)
+    return not (redrawn or watched or replaced) and all(type(part) is Linear for part in parts[-2:])
 
 
-_PARTS = [GCN, nn.ModuleList, GCNConv, Linear, GCNConv, Linear, nn.ModuleList, Dropout]
 _METHODS = {"features", "step", "forward", "linear", "after_linear", "activate", "propagated", "product", "mask"}
 
 

@@ -124,7 +124,7 @@ class Problem:
         factor = shown.to(self.device, self.dtype) / (1 - rate)
         x = self.x
         if isinstance(x, SparseMatrix):
-            x = replace(x, values=x.values * factor.repeat_interleave(x.indptr.diff(), output_size=x.nnz))
+            x = x.with_values(x.values * factor.repeat_interleave(x.indptr.diff(), output_size=x.nnz))
         elif x is not None:
             x = x * factor[:, None]
         return replace(self, x=x)

@@ -209,12 +209,41 @@ class SparseMatrix:
     @cached_property
     def _transposed(self) -> Self | None:
         """The transpose, or None if the matrix is symmetric."""
+        if self._pattern is not None:
+            transposed, places = self._pattern._transposed_pattern
+            return transposed.with_values(self.values[places])  # type: ignore[return-value]
         mine, other = self.to_scipy(), self.to_scipy().T.tocsr()
         if all(np.array_equal(getattr(mine, name), getattr(other, name)) for name in ("indptr", "indices", "data")):
             return None
         transposed = self._wrap_like_self(other)
         transposed.__dict__["_transposed"] = self
         return transposed
+
+    def with_values(self, values: Tensor) -> SparseMatrix:
+        """Return a matrix with the same positions and other entries.
+
+        The positions are neither checked nor transposed again, so that every epoch can have a matrix of its own.
+        """
+        if (values.shape, values.dtype, values.device) != (self.values.shape, self.dtype, self.device):
+            raise InputError(f"{self.nnz} entries of type {self.dtype} on {self.device} are needed")
+        other = object.__new__(SparseMatrix)  # without the checks
+        original = None if self.original is None else self.original.with_values(values.cpu())
+        arrays = {"indptr": self.indptr, "indices": self.indices, "values": values.contiguous()}
+        vars(other).update(arrays, shape=self.shape, original=original, _pattern=self._pattern or self)
+        return other
+
+    @cached_property
+    def _pattern(self) -> SparseMatrix | None:
+        """The matrix that this one has its positions from; None if they are its own."""
+        return None  # `with_values` replaces it
+
+    @cached_property
+    def _transposed_pattern(self) -> tuple[SparseMatrix, Tensor]:
+        """The transpose, and the place in this matrix of each of its entries."""
+        mine = self.to_scipy()
+        places = sp.csr_array((np.arange(self.nnz), mine.indices, mine.indptr), shape=self.shape).T.tocsr()
+        entries = sp.csr_array((mine.data[places.data], places.indices, places.indptr), shape=places.shape)
+        return SparseMatrix._wrap(entries, self.dtype).to(self.device), torch.from_numpy(places.data).to(self.device)
 
     @property
     def _arrays(self) -> tuple[Tensor, Tensor, Tensor]:
