@@ -81,7 +81,11 @@ class BoundStep:
 
     def __call__(self, state: Tensor) -> Tensor:
         """Return `σ(step(features, Ŷ))`."""
-        return self.labels.activation(self.backbone.step(self.features, state, self.adj), self.jacobian)
+        return self.activated(self.backbone.step(self.features, state, self.adj))
+
+    def activated(self, logits: Tensor) -> Tensor:
+        """Return `σ(logits)`."""
+        return self.labels.activation(logits, self.jacobian)
 
     @cached_property
     def fused(self) -> FusedStep | None:

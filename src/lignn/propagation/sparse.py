@@ -227,9 +227,8 @@ class SparseMatrix:
         if (values.shape, values.dtype, values.device) != (self.values.shape, self.dtype, self.device):
             raise InputError(f"{self.nnz} entries of type {self.dtype} on {self.device} are needed")
         other = object.__new__(SparseMatrix)  # without the checks
-        original = None if self.original is None else self.original.with_values(values.cpu())
         arrays = {"indptr": self.indptr, "indices": self.indices, "values": values.contiguous()}
-        vars(other).update(arrays, shape=self.shape, original=original, _pattern=self._pattern or self)
+        vars(other).update(arrays, shape=self.shape, original=self.original, _pattern=self._pattern or self)
         return other
 
     @cached_property
@@ -264,7 +263,7 @@ class SparseMatrix:
         if dense.dtype != self.dtype:
             raise InputError(f"the matrix is {self.dtype} and the tensor {dense.dtype}: convert one with .to(dtype)")
         needs_gradient = dense.requires_grad and torch.is_grad_enabled()
-        if not self._runs_here(dense):
+        if not self.runs_here(dense):
             return _spmm(*self._arrays, dense, self.T._arrays if needs_gradient else ())
         if needs_gradient:
             return _ProductHere.apply(dense, self)
@@ -273,7 +272,7 @@ class SparseMatrix:
                 return self.product(dense)
         return self.product(dense)
 
-    def _runs_here(self, dense: Tensor) -> bool:
+    def runs_here(self, dense: Tensor) -> bool:
         """Return whether a product is computed by the kernel and nobody watches operators.
 
         PyTorch's dispatcher takes several times longer than a product of a small graph. It is needed for other devices,
@@ -304,7 +303,9 @@ class SparseMatrix:
         dtype = dtype or self.dtype
         if (device, dtype) == (self.device, self.dtype):
             return self
-        on_cpu = self if self.original is None else self.original
+        on_cpu: Any = self if self.original is None else self.original
+        if self.original is not None and self._pattern is not None:
+            on_cpu = self.original.with_values(self.values.cpu())
         if dtype != self.dtype:
             on_cpu = type(self)(on_cpu.indptr, on_cpu.indices, on_cpu.values.to(dtype), self.shape)
         if device.type == "cpu":
