@@ -15,6 +15,7 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from lignn.backbones.first_product import FirstProduct
 from lignn.errors import ConfigError, InputError
 from lignn.propagation import Adjacency, SparseMatrix
 
@@ -34,6 +35,7 @@ class Linear(nn.Module):
         bound = math.sqrt(6 / (width + out)) if glorot else 1 / math.sqrt(max(width, 1))
         self.weight = uniform((out, width), bound, generator)
         self.bias = uniform((out,), bound, generator) if bias else None
+        self.first_product = FirstProduct()
 
     def forward(self, x: Tensor) -> Tensor:
         """Compute `x Wᵀ + b`."""
@@ -47,6 +49,8 @@ class Linear(nn.Module):
         """Compute `A x Wᵀ` with these columns of W, without the bias."""
         if self.propagates_first(x):
             return self.product(adj @ x, columns)
+        if isinstance(x, SparseMatrix) and adj.runs_here(self.weight):
+            return self.first_product(self.weight, x, adj, columns)
         return adj @ self.product(x, columns)
 
     def propagates_first(self, x: Tensor | SparseMatrix) -> TypeGuard[Tensor]:
