@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from itertools import pairwise
 from typing import TypeGuard, cast
 
@@ -35,7 +36,6 @@ class Linear(nn.Module):
         bound = math.sqrt(6 / (width + out)) if glorot else 1 / math.sqrt(max(width, 1))
         self.weight = uniform((out, width), bound, generator)
         self.bias = uniform((out,), bound, generator) if bias else None
-        self.first_product = FirstProduct()
 
     def forward(self, x: Tensor) -> Tensor:
         """Compute `x Wᵀ + b`."""
@@ -52,6 +52,11 @@ class Linear(nn.Module):
         if isinstance(x, SparseMatrix) and adj.runs_here(self.weight):
             return self.first_product(self.weight, x, adj, columns)
         return adj @ self.product(x, columns)
+
+    @cached_property
+    def first_product(self) -> FirstProduct:
+        """The last product with sparse features."""
+        return FirstProduct()
 
     def propagates_first(self, x: Tensor | SparseMatrix) -> TypeGuard[Tensor]:
         """Return whether `(A x) Wᵀ` is cheaper than `A (x Wᵀ)`: if x is dense and narrower than the output."""
