@@ -1,4 +1,4 @@
-"""Tables of records, for the terminal and for documents such as docs/performance.md."""
+"""Tables of records, for the terminal and for documents such as docs/results/performance.md."""
 
 from __future__ import annotations
 

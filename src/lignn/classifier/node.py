@@ -73,8 +73,8 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         precision: "float32" or "float64".
         device: PyTorch device to compute on. Random numbers are drawn on the CPU, so a seed gives the same masks
             everywhere. Not run on an accelerator by this project's tests.
-        features: "auto" makes features of the columns of a graph's table (`Graph.table`; docs/features.md), and takes
-            the features of a graph without one as they are. "raw" takes features as they are, always. A fitted
+        features: "auto" makes features of the columns of a graph's table (`Graph.table`; docs/guides/features.md), and
+            takes the features of a graph without one as they are. "raw" takes features as they are, always. A fitted
             transformer of scikit-learn's kind makes features of the columns, or of the features of a graph without any.
         method_options: more options of the method, e.g. `{"lam": 0.5}` for lpa.
         backbone_options: more options of the backbone, e.g. `{"num_layers": 3}`.
