@@ -54,6 +54,8 @@ def test_build_inspect_fit_predict_and_diagnose(tmp_path, graph):
         (["store", "build", "{graph}", "{out}", "--parts", "2", "--partition", "metal"], "did you mean 'metis'?"),
         (["store", "build", "{graph}", "{out}", "--parts", "2", "--column", "id"], "not of the form ROLE=NAME"),
         (["store", "info", "{out}"], "no store here"),
+        (["compare", "{store}"], "{store}: is a store, which lignn fit"),
+        (["tune", "{store}", "-o", "{out}.toml"], "{store}: is a store, which lignn fit"),
     ],
 )
 def test_bad_input_is_one_sentence(tmp_path, graph, arguments, message):

@@ -127,6 +127,23 @@ def test_what_cannot_be_streamed_is_refused(tmp_path):
             NodeClassifier(**settings).fit(store)
 
 
+def test_what_needs_the_graph_in_memory_says_so(tmp_path):
+    graph = random_graph(N)
+    graph = graph.replace(y=torch.where(torch.arange(N) < 30, graph.y, -1))
+    store = stored(graph, tmp_path / "s")
+    fitted = NodeClassifier(**options()).fit(store)
+    for call in (
+        lambda: fitted.add_nodes(np.zeros((1, graph.num_features)), [[0], [N]], ids=["new"]),
+        lambda: fitted.remove_nodes([0]),
+        lambda: fitted.suggest(),
+        lambda: fitted.remove_edges([[0], [1]]),
+    ):
+        with pytest.raises(InputError, match="in memory"):
+            call()
+    assert np.array_equal(fitted.predict(StoredGraph(store.path)), fitted.predict())  # known by its content
+    assert fitted.predict(graph).shape == (N,)
+
+
 def fit_share(path, checkpoint, model):
     """Fit in one of two processes, then once more; this time the second process is killed after three epochs."""
     classifier = NodeClassifier(**options(backbone="sage", max_epochs=6))

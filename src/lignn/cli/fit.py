@@ -78,14 +78,11 @@ def fit(
 
 def _read(named: NamedGraph, classifier: NodeClassifier, workers: int, memory: str | None, quiet: bool) -> Graph:
     """Return a graph in memory, or a stored one, of which a plan says what is kept in memory."""
-    from lignn.cli import reading
+    from lignn.cli import reading, stored
     from lignn.errors import InputError
-    from lignn.store import StoredGraph, is_store
 
-    if is_store(named.graph):
-        if given := named.arguments()[1:]:
-            raise InputError(f"{given[0]}: {named.graph} is a store, whose tables were read by lignn store build")
-        return _planned(classifier, StoredGraph(named.graph), memory, quiet)
+    if (store := stored.opened(named)) is not None:
+        return _planned(classifier, store, memory, quiet)
     refuse_several(workers, named.graph)
     if memory is not None:
         raise InputError(f"--memory: {named.graph} is read into memory; for less, make a store by lignn store build")

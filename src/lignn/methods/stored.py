@@ -104,10 +104,4 @@ class StoredProblem(Problem):
     @cached_property
     def evidence(self) -> Tensor:
         """Mask of the nodes that a known label reaches along the edges."""
-        adj = cast(Any, self.adjacency("none", False))
-        reached = self.labels.mask.to(self.dtype)[:, None]
-        count = -1
-        while count != (now := int(self.processes.sum((reached > 0).sum()))):
-            count = now
-            reached = ((adj.product(reached, False) + reached) > 0).to(self.dtype)
-        return reached[:, 0] > 0
+        return cast(Any, self.adjacency("none", False)).reached(self.labels.mask)

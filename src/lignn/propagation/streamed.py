@@ -142,6 +142,14 @@ class StreamedAdjacency:
             out.addcmul_(own, self.loops[:, None])
         return out if left is None else out.mul_(left[:, None])
 
+    def reached(self, known: Tensor) -> Tensor:
+        """Return the mask of the rows that a row in `known` (a mask) reaches along the edges."""
+        reached, count = known.to(self.dtype)[:, None], -1
+        while count != (now := int(self.share.processes.sum((reached > 0).sum()))):
+            count = now
+            reached = ((self.product(reached, transposed=False) + reached) > 0).to(self.dtype)
+        return reached[:, 0] > 0
+
     def spectral_radius(self) -> float:
         """Return a bound on ‖Ã‖₂: 1 for a normalised undirected graph, else `√(‖Ã‖₁ ‖Ã‖_∞)`."""
         if self.normalization == "symmetric" and self.graph.is_undirected:

@@ -180,9 +180,19 @@ class StoredGraph(Graph):
     @cached_property  # type: ignore[misc]
     def node_ids(self) -> np.ndarray:
         """Ids of the nodes, or their numbers in the source."""
-        if "id_offsets" not in self.manifest["arrays"]:
-            return self.number.numpy().astype(np.dtypes.StringDType())
-        offsets = self.array("id_offsets")[self.rows.start : self.rows.stop + 1]
+        return self.ids_of(slice(0, self.num_nodes))
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether the nodes have ids other than their numbers in the source."""
+        return "id_offsets" in self.manifest["arrays"]
+
+    def ids_of(self, rows: slice) -> np.ndarray:
+        """Return the ids of some rows of this process."""
+        if not self.has_ids:
+            return self.number[rows].numpy().astype(np.dtypes.StringDType())
+        first = self.rows.start
+        offsets = self.array("id_offsets")[first + rows.start : first + rows.stop + 1]
         content = self.array("id_bytes")[offsets[0] : offsets[-1]].tobytes()
         bounds = (offsets - offsets[0]).tolist()
         texts = [content[a:b].decode("utf-8") for a, b in pairwise(bounds)]
@@ -271,7 +281,7 @@ class StoredGraph(Graph):
             y=None if self.y is None else self.y[torch.from_numpy(back)],
             edge_weight=np.concatenate([each.data for each in matrices]) if self.manifest["weighted"] else None,
             num_nodes=self.total,
-            node_ids=self.node_ids[back] if "id_offsets" in self.manifest["arrays"] else None,
+            node_ids=self.node_ids[back] if self.has_ids else None,
             class_names=self.class_names,
             splits=[Split(*(getattr(split, part)[back] for part in PARTS)) for split in self.splits],
             name=self.name,
