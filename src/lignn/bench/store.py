@@ -88,7 +88,8 @@ def _train(arguments: tuple[str, str]) -> dict[str, Any]:
     path, side = arguments
     stored, planned = StoredGraph(path), None
     if side == "streamed":
-        plan = planning.plan(Settings.of(SETTINGS), stored, planning.parse_bytes(MEMORY))
+        settings = Settings.of(NodeClassifier(**SETTINGS).get_params(deep=False))
+        plan = planning.plan(settings, stored, planning.parse_bytes(MEMORY))
         stored, planned = stored.replace(keeps_features=plan.keeps_features), plan.total / 2**20
     graph = stored if side == "streamed" else stored.to_graph()
     with warnings.catch_warnings():
