@@ -27,6 +27,7 @@ ORDER = [
     "evaluation",
     "studies",
     "bench",
+    "documents",
     "serve",
     "cli",
 ]
