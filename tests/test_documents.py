@@ -46,13 +46,15 @@ def results(tmp_path):
 @pytest.mark.parametrize(
     ("place", "value"),
     [
-        ("score table2 | GCN | chameleon", "42.00 ± 2.00"),
-        ("mean table2 | LI-GCN | chameleon", "43.7"),
-        ("gain table2 | LI-GCN | GCN | chameleon", "+1.67 [+0.23, +3.10]"),
-        ("time epoch | a | lignn", "1.00 ms"),
-        ("ratio epoch | a | textbook", "9.50"),
-        ("memory epoch | a | textbook", "2.00 GiB"),
-        ("cell report.md | Of seeds | a | found", "1.5"),
+        ("score table2 / GCN / chameleon", "42.00 ± 2.00"),
+        ("mean table2 / LI-GCN / chameleon", "43.7"),
+        ("mean table2 / LI-GCN / chameleon / GCN", "**43.7**"),
+        ("mean table2 / GCN / chameleon / LI-GCN", "42.0"),
+        ("gain table2 / LI-GCN / GCN / chameleon", "+1.67 [+0.23, +3.10]"),
+        ("time epoch / a / lignn", "1.00 ms"),
+        ("ratio epoch / a / textbook", "9.50"),
+        ("memory epoch / a / textbook", "2.00 GiB"),
+        ("cell report.md / Of seeds / a / found", "1.5"),
     ],
 )
 def test_places_within_a_line(place, value, results, tmp_path):
@@ -64,10 +66,10 @@ def test_places_within_a_line(place, value, results, tmp_path):
 @pytest.mark.parametrize(
     ("place", "problem"),
     [
-        ("mean table2 | GCN | squirrel", "no record of GCN on squirrel"),
-        ("time epoch | a | abacus", "no record of abacus on a"),
-        ("cell report.md | Of seeds | b | found", "no cell 'found' in the row 'b'"),
-        ("colour table2 | GCN", "no place of the kind 'colour'"),
+        ("mean table2 / GCN / squirrel", "no record of GCN on squirrel"),
+        ("time epoch / a / abacus", "no record of abacus on a"),
+        ("cell report.md / Of seeds / b / found", "no cell 'found' in the row 'b'"),
+        ("colour table2 / GCN", "no place of the kind 'colour'"),
     ],
 )
 def test_a_place_that_nothing_fills_is_refused(place, problem, results, tmp_path):

@@ -14,6 +14,7 @@ ORDER = [
     "errors",
     "declarations",
     "atomic",
+    "notebook",
     "graph",
     "datasets",
     "features",

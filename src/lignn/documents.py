@@ -1,17 +1,18 @@
-r"""Numbers, tables and pictures of documents, filled from records.
+"""Numbers, tables and pictures of documents, filled from records.
 
-A place in a Markdown document is `<!-- KIND ARGUMENTS -->…<!-- end -->`, with arguments separated by ` | `. What stands
+A place in a Markdown document is `<!-- KIND ARGUMENTS -->…<!-- end -->`, with arguments separated by ` / `. What stands
 between the two comments is replaced by what the records under `results/` say:
 
 | place | becomes |
 |---|---|
-| `score STUDY \| ROW \| DATASET` | mean ± standard deviation of the test score in percent |
-| `mean STUDY \| ROW \| DATASET` | the mean with one decimal |
-| `gain STUDY \| ROW \| BASE \| DATASET` | paired difference of the test scores with its 95 % interval |
-| `time SUITE \| CASE \| SIDE` | median time of a benchmark |
-| `ratio SUITE \| CASE \| SIDE` | how many times longer than the first side |
-| `memory SUITE \| CASE \| SIDE` | peak memory |
-| `cell REPORT \| TABLE \| ROW \| COLUMN` | a cell of a report, in a table whose caption begins with TABLE |
+| `score STUDY / ROW / DATASET` | mean ± standard deviation of the test score in percent |
+| `mean STUDY / ROW / DATASET` | the mean with one decimal |
+| `mean STUDY / ROW / DATASET / BASE` | the same, bold if the interval of the paired difference to BASE is above 0 |
+| `gain STUDY / ROW / BASE / DATASET` | paired difference of the test scores with its 95 % interval |
+| `time SUITE / CASE / SIDE` | median time of a benchmark |
+| `ratio SUITE / CASE / SIDE` | how many times longer than the first side |
+| `memory SUITE / CASE / SIDE` | peak memory |
+| `cell REPORT / TABLE / ROW / COLUMN` | a cell of a report, in a table whose caption begins with TABLE |
 | `bench SUITE` | all tables of a suite |
 | `report STUDY` | sentences and pictures of a study |
 | `scores STUDY` | table of the test scores of a study |
@@ -33,12 +34,12 @@ from lignn.bench.timing import Record as Measured
 from lignn.errors import InputError
 from lignn.evaluation import page
 from lignn.evaluation.page import Picture, Table
-from lignn.evaluation.summary import mean_and_deviation, paired
+from lignn.evaluation.summary import Difference, mean_and_deviation, paired
 from lignn.studies import published, records, study
 from lignn.studies.report import view
 from lignn.studies.results import Results
 
-_PLACE = re.compile(r"<!-- (\w+) ([^\n]*?) -->(.*?)<!-- end -->", re.DOTALL)
+_PLACE = re.compile(r"<!-- (\w+) ([^\n>]+) -->(.*?)<!-- end -->", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -101,17 +102,20 @@ def _score(source: Source, name: str, row: str, dataset: str) -> str:
     return mean_and_deviation(source.records.scores(name, row, dataset).values())
 
 
-def _mean(source: Source, name: str, row: str, dataset: str) -> str:
-    return f"{mean(source.records.scores(name, row, dataset).values()):.1f}"
+def _mean(source: Source, name: str, row: str, dataset: str, base: str | None = None) -> str:
+    value = f"{mean(source.records.scores(name, row, dataset).values()):.1f}"
+    return f"**{value}**" if base is not None and _difference(source, name, row, base, dataset).sign == 1 else value
 
 
 def _gain(source: Source, name: str, row: str, base: str, dataset: str) -> str:
-    difference = paired(source.records.scores(name, row, dataset), source.records.scores(name, base, dataset))
-    if difference is None:
-        raise InputError(
-            f"{source.records.folder}: {row} and {base} have no run on {dataset} in common in the study {name}"
-        )
-    return difference.with_interval
+    return _difference(source, name, row, base, dataset).with_interval
+
+
+def _difference(source: Source, name: str, row: str, base: str, dataset: str) -> Difference:
+    found = paired(source.records.scores(name, row, dataset), source.records.scores(name, base, dataset))
+    if found is None:
+        raise InputError(f"{source.records.folder}: {row} and {base} have no common run on {dataset} in {name}")
+    return found
 
 
 def _time(source: Source, suite: str, case: str, side: str) -> str:
@@ -191,7 +195,7 @@ def filled(text: str, source: Source) -> str:
     """Return the text of a document with all places filled; a suite without records keeps what is there."""
 
     def put(place: re.Match[str]) -> str:
-        kind, arguments = place[1], place[2].split(" | ")
+        kind, arguments = place[1], place[2].split(" / ")
         if kind in _INLINE:
             return f"<!-- {kind} {place[2]} -->{_INLINE[kind](source, *arguments)}<!-- end -->"
         if kind in _BLOCKS:
