@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Map = Callable[[Tensor], Tensor]
+"""A function of a state, `z ↦ f(z)`."""
 
 Rule = Callable[[Tensor, Tensor, Tensor], Tensor]
 """A function `(z, f(z), f(z) - z) ↦ next z`."""
