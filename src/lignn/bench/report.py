@@ -34,6 +34,8 @@ FIGURES: dict[str, Callable[[float], str]] = {
     "score": lambda value: f"{100 * value:.1f} % right",
     "gigabytes_per_second": lambda value: f"{three_digits(value)} GB/s",
     "gathered_per_second": lambda value: f"{three_digits(value)} GB/s gathered",
+    "bytes": lambda value: f"{value / 1e6:.3g} MB exchanged",
+    "halo_rows": lambda value: f"{value:.0f} halo rows",
     "share": lambda value: f"{100 * value:.0f} %",
 }
 """How the other figures of a record are written."""
