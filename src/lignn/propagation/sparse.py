@@ -331,3 +331,10 @@ class SparseMatrix:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.shape[0]} × {self.shape[1]}, nnz={self.nnz}, {self.dtype})"
+
+
+def scaled_rows(x: Tensor | SparseMatrix, factor: Tensor) -> Tensor | SparseMatrix:
+    """Return a matrix with each row multiplied by a number."""
+    if isinstance(x, SparseMatrix):
+        return x.with_values(x.values * factor.repeat_interleave(x.indptr.diff(), output_size=x.nnz))
+    return x * factor[:, None]
