@@ -10,12 +10,14 @@ import typer
 
 from lignn.cli.options import NamedGraph, with_parameters
 from lignn.cli.output import Json
+from lignn.cli.workers import Workers, launch, refuse_several
 from lignn.declarations import DEFAULT_METRIC, METRICS
 
 if TYPE_CHECKING:
     from lignn.classifier import NodeClassifier
     from lignn.cli.running import Running
     from lignn.graph import Graph
+    from lignn.store import StoredGraph
 
 LARGE = 100
 """Features beyond this are worth a word."""
@@ -32,39 +34,77 @@ def fit(
     report: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="HTML page with the scores of every class, in pictures.")
     ] = None,
+    workers: Workers = 1,
+    memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Memory of each process for a store, e.g. 2GB; default: any.")
+    ] = None,
     as_json: Json = False,
     *,
     parameters: dict[str, Any],
 ) -> None:
     """Train a classifier on the known labels of a graph; the model and its settings are saved."""
+    launch(workers)
     from lignn.classifier import NodeClassifier
-    from lignn.cli import feature_block, fit_summary, progress, reading
+    from lignn.cli import feature_block, fit_summary, progress
     from lignn.cli.running import Running
     from lignn.graph import splits
+    from lignn.processes import joined
 
     if report is not None:
         fit_summary.check(report)
     running = Running(out)
-    with running.alone():
+    with joined() as processes, running.alone(processes.is_first):
         parameters = running.resumed(parameters) if resume else running.fresh(parameters)
         classifier = NodeClassifier(**parameters)
-        resolved = _resolved(classifier)
-        data = reading.read(graph.source(resolved["features"]), quiet=as_json)
-        _warn_of_scale(data, resolved["features"])
-        reading.tell(data, quiet=as_json)
-        with running.kept(resolved, data):
+        resolved, quiet = _resolved(classifier), as_json or not processes.is_first
+        data = _read(graph, classifier, workers, memory, quiet)
+        with running.kept(resolved, data, processes.is_first):
             try:
                 sign = METRICS[resolved.get("metric", DEFAULT_METRIC)].sign
-                with progress.of_training(resolved["max_epochs"], as_json, sign) as tell:
+                with progress.of_training(resolved["max_epochs"], quiet, sign) as tell:
                     classifier.fit(data, splits.own(data), progress=tell, checkpoint=running.checkpoint)
             except KeyboardInterrupt:
-                command = ["lignn", "fit", *graph.arguments(), *["--no-graph"] * no_graph, "-o", str(out)]
-                _save_best(classifier, running, resolved, command, not no_graph)
+                if processes.is_first:
+                    command = ["lignn", "fit", *graph.arguments(), *["--no-graph"] * no_graph, "-o", str(out)]
+                    _save_best(classifier, running, resolved, command, not no_graph)
                 raise typer.Exit(130) from None
-            running.save(classifier, resolved, not no_graph)
+            running.save(classifier.gathered(), resolved, not no_graph)
+    if not processes.is_first:
+        return
     if not as_json:
         feature_block.say(classifier.features_)
     fit_summary.say(classifier, out, report, as_json, no_graph)
+
+
+def _read(named: NamedGraph, classifier: NodeClassifier, workers: int, memory: str | None, quiet: bool) -> Graph:
+    """Return a graph in memory, or a stored one, of which a plan says what is kept in memory."""
+    from lignn.cli import reading, stored
+    from lignn.errors import InputError
+
+    if (store := stored.opened(named)) is not None:
+        return _planned(classifier, store, memory, quiet)
+    refuse_several(workers, named.graph)
+    if memory is not None:
+        raise InputError(f"--memory: {named.graph} is read into memory; for less, make a store by lignn store build")
+    features = _resolved(classifier)["features"]
+    data = reading.read(named.source(features), quiet)
+    _warn_of_scale(data, features)
+    reading.tell(data, quiet)
+    return data
+
+
+def _planned(classifier: NodeClassifier, graph: StoredGraph, memory: str | None, quiet: bool) -> Graph:
+    """Choose what to keep in memory, time a step, and print the plan."""
+    from lignn.classifier import planning
+    from lignn.classifier.settings import Settings
+
+    settings = Settings.of(classifier.get_params(deep=False))
+    chosen = planning.plan(settings, graph, None if memory is None else planning.parse_bytes(memory))
+    graph = graph.replace(keeps_features=chosen.keeps_features)
+    chosen = planning.timed(chosen, settings, graph)
+    if not quiet:
+        typer.echo(str(chosen), err=True)
+    return graph
 
 
 def _resolved(classifier: NodeClassifier) -> dict[str, Any]:
