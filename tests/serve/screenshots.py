@@ -1,4 +1,7 @@
-"""Pictures of every view, for the documents and to look at: `python -m tests.serve.screenshots FOLDER`."""
+"""Pictures of every view, for the documents and to look at: `python -m tests.serve.screenshots FOLDER`.
+
+`python -m tests.serve.screenshots docs/images/label.png` writes the one picture of the documents.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,10 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -16,29 +22,41 @@ from lignn import Graph, NodeClassifier
 from tests.serve import browser
 
 VIEWS = ("Label", "Overview", "People")
-LOOKS = {"light": (1280, 900, False, False), "dark": (1280, 900, True, False), "narrow": (360, 740, False, True)}
+LOOKS = {"light": (1280, 800, False, False), "dark": (1280, 900, True, False), "narrow": (360, 740, False, True)}
 PAYMENTS = Path(__file__).parents[2] / "examples" / "payments"
 
 
-def main(folder: Path, name: str = "Ada") -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+def main(place: Path, name: str = "Ada") -> None:
+    """Write all pictures into a folder; or only that of the documents, if a file is named."""
+    one = place.suffix == ".png"
+    if not one:
+        place.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as work:
         graph = Graph.read(shutil.copytree(PAYMENTS, Path(work) / "payments"))
-        classifier = NodeClassifier(max_epochs=60).fit(graph)
-        classifier.save(Path(work) / "model")
+        NodeClassifier().fit(graph).save(Path(work) / "model")
         graph.replace(y=None, class_names=None, splits=()).write(Path(work) / "unlabelled.npz")
         _several(graph).save(Path(work) / "several")
-        for kind, source in (("", "model"), ("start-", "unlabelled.npz"), ("several-", "several")):
+        sources = {"": "model"} if one else {"": "model", "start-": "unlabelled.npz", "several-": "several"}
+        for kind, source in sources.items():
             with browser.service(str(Path(work) / source)) as (address, _):
-                for look, (width, height, dark, mobile) in LOOKS.items():
-                    with browser.chromium(width, height) as driver:
-                        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile}
-                        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-                        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-                        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+                for look in ["light"] if one else LOOKS:
+                    with _looking(look) as (driver, size):
                         browser.enter(driver, address, name)
-                        for view in VIEWS:
-                            _view(driver, view, folder / f"{kind}{view.lower()}-{look}.png", size, kind)
+                        for view in VIEWS[:1] if one else VIEWS:
+                            file = place if one else place / f"{kind}{view.lower()}-{look}.png"
+                            _view(driver, view, file, size, kind)
+
+
+@contextmanager
+def _looking(look: str) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Start a browser with a look, and return its size too."""
+    width, height, dark, mobile = LOOKS[look]
+    with browser.chromium(width, height) as driver:
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile}
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+        yield driver, size
 
 
 def _several(graph: Graph) -> NodeClassifier:
