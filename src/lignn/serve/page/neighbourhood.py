@@ -95,7 +95,8 @@ def _node(
 ) -> dict[str, Any]:
     label, given, sure = record["label"], record["given"], record["confidence"]
     shown = class_of(record, number)
-    fill = _faded(GREY if shown is None else colour(number[shown], dark), 0.25 + 0.75 * (1.0 if sure is None else sure))
+    paint = GREY if shown is None else colour(number[shown], dark)
+    fill = _faded(paint, _CARD[dark], 0.25 + 0.75 * (1.0 if sure is None else sure))
     named = class_of({"label": None, "given": given}, number)
     ring = None if given is None else _LINE[dark] if named is None else colour(number[named], dark)
     style: dict[str, Any] = {"color": fill if ring is None else _ringed(fill, ring, _CARD[dark])}
@@ -169,6 +170,8 @@ def _reasons(around: Mapping[str, Any], why: Mapping[str, float]) -> list[dict[s
     ]
 
 
-def _faded(colour: str, opacity: float) -> str:
-    red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
-    return f"rgba({red},{green},{blue},{opacity:.2f})"
+def _faded(colour: str, background: str, opacity: float) -> str:
+    """Mix a colour with the background: like a transparent one, but lines behind it do not show."""
+    places = (1, 3, 5)
+    mixed = (opacity * int(colour[i : i + 2], 16) + (1 - opacity) * int(background[i : i + 2], 16) for i in places)
+    return "#" + "".join(f"{round(part):02X}" for part in mixed)
