@@ -30,6 +30,9 @@ _MAX_REDRAWS = 1000
 
 SoftmaxJacobian = Literal["exact", "diagonal"]
 
+LossOf = Literal["probabilities", "logits"]
+"""What the cross-entropy is computed from. The values are the same; only logits have a gradient everywhere."""
+
 
 def softmax(logits: Tensor) -> Tensor:
     """Return the softmax of each row."""
@@ -147,12 +150,23 @@ class KnownLabels:
             return logits.sigmoid()
         return softmax(logits) if jacobian == "exact" else DiagonalSoftmax.apply(logits)
 
-    def loss(self, probabilities: Tensor, nodes: Tensor) -> Tensor:
-        """Return the mean cross-entropy over `nodes` (a mask), which must be known."""
+    def _supervised(self, output: Tensor, nodes: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the rows of `output` and of the labels at `nodes` (a mask), which must be known."""
         if (nodes & ~self.mask).any():
             raise InputError("only known labels can supervise")
-        index = nodes.nonzero().flatten().to(probabilities.device)
-        p, target = probabilities[index], self.onehot[index]
+        index = nodes.nonzero().flatten().to(output.device)
+        return output[index], self.onehot[index]
+
+    def loss_of_logits(self, logits: Tensor, nodes: Tensor) -> Tensor:
+        """Return the same as `loss` of the probabilities; its gradient does not vanish where softmax underflows."""
+        z, target = self._supervised(logits, nodes)
+        if self.multilabel:
+            return functional.binary_cross_entropy_with_logits(z, target)
+        return self.mean(-(z.log_softmax(1) * target).sum(1), target)
+
+    def loss(self, probabilities: Tensor, nodes: Tensor) -> Tensor:
+        """Return the mean cross-entropy over `nodes` (a mask), which must be known."""
+        p, target = self._supervised(probabilities, nodes)
         tiny = torch.finfo(p.dtype).tiny
         if self.multilabel:
             return -(target * p.clamp(min=tiny).log() + (1 - target) * (1 - p).clamp(min=tiny).log()).mean()

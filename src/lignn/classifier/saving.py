@@ -221,7 +221,7 @@ def _with_graph(path: Path, config: dict[str, Any], model: HandedOn, tensors: di
     settings, told = model.settings, config["training"]
     graph = Graph.read(path / GRAPH).replace(name=config["graph"]["name"], reading=model.inputs.reading)
     known = KnownLabels(tensors["known"]["mask"], tensors["known"]["onehot"], model.classes.multilabel)
-    ready = columns.prepared(graph, model.preparation)
+    ready = columns.prepared(graph, model.preparation, model.settings)
     bound = model.method.on(Problem.with_labels(ready, known).to(settings.device))
     moved = {name: tensors[name].to(settings.device) for name in ("probabilities", "state") if name in tensors}
     solution = _solution(config["solution"], moved.get("state"))

@@ -10,6 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Generator, Tensor
 
 from lignn.equilibrium import Status
@@ -48,6 +49,9 @@ class Settings:
         patience: stop after this many epochs without a better validation score.
         first_epoch: first epoch that may be chosen; a network that has hardly been trained can be best by chance.
         checkpoint_seconds: seconds between two checkpoints.
+        input_dropout: probability that an entry of the features is set to zero in an epoch.
+        evaluate_every: predict and score after every so many epochs, and after the last one. Without a scorer the
+            last epoch alone is evaluated if this is above 1.
     """
 
     lr: float = 0.01
@@ -56,13 +60,17 @@ class Settings:
     patience: int = 100
     first_epoch: int = 0
     checkpoint_seconds: float = 10.0
+    input_dropout: float = 0.0
+    evaluate_every: int = 1
 
     def __post_init__(self) -> None:
         if not 0 < self.lr < math.inf:
             raise ConfigError(f"lr: a positive number is needed, got {self.lr}")
+        if not 0 <= self.input_dropout < 1:
+            raise ConfigError(f"input_dropout: a share from 0 to below 1 is needed, got {self.input_dropout}")
         if not 0 <= self.weight_decay < math.inf:
             raise ConfigError(f"weight_decay: a number of at least 0 is needed, got {self.weight_decay}")
-        for name in ("max_epochs", "patience"):
+        for name in ("max_epochs", "patience", "evaluate_every"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name}: at least 1 is needed, got {getattr(self, name)}")
         if not 0 <= self.first_epoch < self.max_epochs:
@@ -95,10 +103,14 @@ class History:
         """The record of the epoch whose weights are kept."""
         return self.epochs[self.best]
 
+    def would_be_best(self, record: dict[str, Any]) -> bool:
+        """Return whether a record is better than all that may be chosen so far."""
+        return self.best < 0 or "val" not in record or _rank(record) > _rank(self.best_record)
+
     def add(self, record: dict[str, Any], eligible: bool = True) -> bool:
         """Append a record; return whether it is the best so far among those that may be chosen."""
         self.epochs.append(record)
-        better = eligible and (self.best < 0 or "val" not in record or _rank(record) > _rank(self.best_record))
+        better = eligible and self.would_be_best(record)
         if better:
             self.best = len(self.epochs) - 1
         return better
@@ -158,6 +170,8 @@ def train(
         else:
             history = History(end=End.NOTHING_TO_TRAIN)
         method.eval()
+        with torch.no_grad():
+            method.settle(inference)
         bound = method.on(inference)
         if score is not None:
             bound.choose(lambda prediction: score(prediction)["val"])
@@ -197,7 +211,10 @@ def _train(
     else:
         if path is not None and run.history.epochs:  # there is nothing to continue if the first epoch failed
             checkpoint.write(path, whole)
-    run.method.load_state_dict(run.best_weights)
+    if run.history.best >= 0 or not run.history.epochs:
+        run.method.load_state_dict(run.best_weights)
+    else:  # no epoch had what the method promises
+        run.history.best = len(run.history.epochs) - 1
     return run.history
 
 
@@ -222,6 +239,8 @@ class _Run:
         number = len(self.history.epochs)
         self.method.train()
         self.optimizer.zero_grad()
+        if self.settings.input_dropout:
+            training = training.drop_features(self.settings.input_dropout, self.generator)
         epoch = self.method.epoch(training, self.generator, self.history.carry)
         loss = epoch.loss.item()
         if not math.isfinite(loss):
@@ -230,23 +249,35 @@ class _Run:
         epoch.loss.backward()
         self.optimizer.step()
         self.method.eval()
-        prediction, carry = self.method.evaluate(inference, epoch)
-        solution = prediction.solution  # if the map is not finite, it holds the last finite state
-        failed = solution is not None and solution.status is Status.NON_FINITE
-        if failed or not prediction.probabilities.isfinite().all():
-            self.history.end = End.NON_FINITE
-            return
-        scores = {} if score is None else score(prediction)
-        evaluation = {} if solution is None else {"evaluation": solution.record()}
-        record = {"epoch": number, "loss": loss, **scores, **_account(epoch), **evaluation}
-        eligible = number >= self.settings.first_epoch
-        self.history.carry = carry
+        with torch.no_grad():
+            self.method.project(inference)
+        record, eligible = {"epoch": number, "loss": loss}, False
+        if self._is_evaluated(number, score):
+            prediction, self.history.carry = self.method.evaluate(inference, epoch)
+            solution = prediction.solution  # if the map is not finite, it holds the last finite state
+            failed = solution is not None and solution.status is Status.NON_FINITE
+            if failed or not prediction.probabilities.isfinite().all():
+                self.history.end = End.NON_FINITE
+                return
+            record |= {} if score is None else score(prediction)
+            record |= _account(epoch) | ({} if solution is None else {"evaluation": solution.record()})
+            eligible = number >= self.settings.first_epoch and (
+                not self.history.would_be_best(record) or self.method.admits(prediction)
+            )
+        else:
+            self.history.carry = self.method.passed_on(epoch)
+            record |= _account(epoch)
         if self.history.add(record | {"seconds": time.perf_counter() - start}, eligible):
             self.best_weights = self._weights()
         if number - max(self.history.best, self.settings.first_epoch) >= self.settings.patience:
             self.history.end = End.PATIENCE
         elif len(self.history.epochs) >= self.settings.max_epochs:
             self.history.end = End.EPOCHS
+
+    def _is_evaluated(self, number: int, score: Scorer | None) -> bool:
+        every = self.settings.evaluate_every
+        last = number + 1 >= self.settings.max_epochs
+        return last or every == 1 or (score is not None and (number + 1) % every == 0)
 
     def state(self) -> dict[str, Any]:
         """Return everything for a checkpoint; later epochs do not change it."""
