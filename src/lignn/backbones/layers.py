@@ -181,6 +181,8 @@ def spectral_norm(weight: Tensor, centred: Sides = (False, False)) -> Tensor:
     weight = weight - weight.mean(0, keepdim=True) if outputs else weight
     weight = weight - weight.mean(1, keepdim=True) if inputs else weight
     gram = weight @ weight.T if weight.shape[0] < weight.shape[1] else weight.T @ weight
+    if not gram.isfinite().all():
+        return weight.new_full((), math.inf)
     return torch.linalg.eigvalsh(gram)[-1].clamp(min=0).sqrt() if gram.numel() else weight.new_zeros(())
 
 

@@ -89,6 +89,7 @@ class History:
         final: scores of the trained method, with the best weights and after `BoundMethod.choose`.
         prediction: prediction of the trained method.
         carry: what the last epoch passed on.
+        eligible: whether the best record is of an epoch that may be chosen.
     """
 
     epochs: list[dict[str, Any]] = field(default_factory=list)
@@ -97,22 +98,31 @@ class History:
     final: Scores = field(default_factory=dict)
     prediction: Prediction | None = field(default=None, repr=False)
     carry: Carry = field(default_factory=Carry, repr=False)
+    eligible: bool = True
 
     @property
     def best_record(self) -> dict[str, Any]:
         """The record of the epoch whose weights are kept."""
         return self.epochs[self.best]
 
-    def would_be_best(self, record: dict[str, Any]) -> bool:
-        """Return whether a record is better than all that may be chosen so far."""
-        return self.best < 0 or "val" not in record or _rank(record) > _rank(self.best_record)
+    def would_be_best(self, record: dict[str, Any], eligible: bool = True) -> bool:
+        """Return whether a record is better than all so far; one that may be chosen is better than all others."""
+        if self.best < 0 or "val" not in record:
+            return True
+        return (eligible, *_rank(record)) > (self.eligible, *_rank(self.best_record))
 
-    def add(self, record: dict[str, Any], eligible: bool = True) -> bool:
-        """Append a record; return whether it is the best so far among those that may be chosen."""
+    def add(self, record: dict[str, Any], eligible: bool = True, scored: bool = True) -> bool:
+        """Append a record; return whether it is the best so far.
+
+        Args:
+            record: of the epoch.
+            eligible: whether it may be chosen; if not, it is kept only as long as there is none that may be.
+            scored: whether the epoch was evaluated; one that was not is never the best.
+        """
+        better = scored and self.would_be_best(record, eligible)
         self.epochs.append(record)
-        better = eligible and self.would_be_best(record)
         if better:
-            self.best = len(self.epochs) - 1
+            self.best, self.eligible = len(self.epochs) - 1, eligible
         return better
 
 
@@ -211,10 +221,7 @@ def _train(
     else:
         if path is not None and run.history.epochs:  # there is nothing to continue if the first epoch failed
             checkpoint.write(path, whole)
-    if run.history.best >= 0 or not run.history.epochs:
-        run.method.load_state_dict(run.best_weights)
-    else:  # no epoch had what the method promises
-        run.history.best = len(run.history.epochs) - 1
+    run.method.load_state_dict(run.best_weights)
     return run.history
 
 
@@ -252,7 +259,8 @@ class _Run:
         with torch.no_grad():
             self.method.project(inference)
         record, eligible = {"epoch": number, "loss": loss}, False
-        if self._is_evaluated(number, score):
+        scored = self._is_evaluated(number, score)
+        if scored:
             prediction, self.history.carry = self.method.evaluate(inference, epoch)
             solution = prediction.solution  # if the map is not finite, it holds the last finite state
             failed = solution is not None and solution.status is Status.NON_FINITE
@@ -267,9 +275,10 @@ class _Run:
         else:
             self.history.carry = self.method.passed_on(epoch)
             record |= _account(epoch)
-        if self.history.add(record | {"seconds": time.perf_counter() - start}, eligible):
+        if self.history.add(record | {"seconds": time.perf_counter() - start}, eligible, scored):
             self.best_weights = self._weights()
-        if number - max(self.history.best, self.settings.first_epoch) >= self.settings.patience:
+        waited = number - max(self.history.best, self.settings.first_epoch)
+        if score is not None and waited >= self.settings.patience:
             self.history.end = End.PATIENCE
         elif len(self.history.epochs) >= self.settings.max_epochs:
             self.history.end = End.EPOCHS
@@ -277,7 +286,7 @@ class _Run:
     def _is_evaluated(self, number: int, score: Scorer | None) -> bool:
         every = self.settings.evaluate_every
         last = number + 1 >= self.settings.max_epochs
-        return last or every == 1 or (score is not None and (number + 1) % every == 0)
+        return last or every == 1 or (score is not None and (number == 0 or (number + 1) % every == 0))
 
     def state(self) -> dict[str, Any]:
         """Return everything for a checkpoint; later epochs do not change it."""
@@ -288,7 +297,12 @@ class _Run:
             "optimizer": self.optimizer.state(),
             "generator": self.generator.get_state(),
             "carry": self.history.carry.plain(),
-            "history": {"epochs": [*self.history.epochs], "best": self.history.best, "end": self.history.end},
+            "history": {
+                "epochs": [*self.history.epochs],
+                "best": self.history.best,
+                "end": self.history.end,
+                "eligible": self.history.eligible,
+            },
         }
 
     def resume(self, path: Path, inference: Problem) -> None:
@@ -320,7 +334,8 @@ class _Run:
         if history["best"] not in range(-1, len(history["epochs"])) or any("loss" not in e for e in history["epochs"]):
             raise ValueError("its history is none")
         carry = Carry.of(state.get("carry", {}), inference)
-        self.history = History(history["epochs"], history["best"], end, carry=carry)
+        eligible = history.get("eligible", True)
+        self.history = History(history["epochs"], history["best"], end, carry=carry, eligible=eligible)
 
 
 def _account(epoch: Epoch) -> dict[str, Any]:
