@@ -87,7 +87,10 @@ def build(
             return _call(name, sizes, network | options, generator=generator)
         case "base":
             more: dict[str, Any] = {"backbone_options": network, "generator": generator, "edge_types": edge_types}
-            inner = build(base, *sizes, backbone=backbone, **more)
+            loss = options.pop("loss", None)
+            if loss is not None and base in METHODS and "loss" in METHODS[base].parameters:
+                more["loss"] = loss
+            inner = build(base, num_features, num_classes, backbone=backbone, **more)
             return _call(name, (inner,), options)
         case "none":
             return _call(name, (), options)
