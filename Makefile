@@ -51,7 +51,7 @@ fuzz: .venv/installed
 # The service for ten minutes: killed under writers, then under many clients. See docs/get_started/serving.md.
 LIGNN_SOAK ?= 600
 soak: .venv/installed
-	$(BIN)/python -m tests.serve.soak --seconds $(LIGNN_SOAK)
+	$(BIN)/python -m tests.serve.soak --seconds $(LIGNN_SOAK) --record results/soak.jsonl
 
 # The checkout is installed in editable mode: only a change of what it depends on installs anything again.
 .venv/installed: pyproject.toml constraints.txt
