@@ -111,6 +111,10 @@ class CorrectAndSmooth(Method):
         """Bind the method to a problem."""
         return BoundCorrectAndSmooth(self, problem)
 
+    def learn(self, problem: Problem) -> bool:
+        """Fit the base method."""
+        return self.base.learn(problem)
+
     def epoch(self, problem: Problem, generator: Generator, carry: Carry | None = None) -> Epoch:
         """Run an epoch of the base method."""
         return self.base.epoch(problem, generator, carry)
