@@ -244,7 +244,9 @@ PRESETS: dict[str, dict[str, Any]] = {
 """Values for parameters that are not given, for all methods. A method's declaration adds its own."""
 
 PARAMETERS: dict[str, Parameter] = {
-    "method": Parameter("text", _METHOD, choices=tuple(METHODS), takes_objects=True, optional=False),
+    "method": Parameter(
+        "text", _METHOD, "auto (of lignn fit), or ", choices=tuple(METHODS), takes_objects=True, optional=False
+    ),
     "backbone": Parameter("text", _METHOD, choices=BACKBONES, takes_objects=True, optional=False),
     "preset": Parameter("text", _METHOD, "Values of parameters that are not given: ", tuple(PRESETS), optional=False),
     "hidden": Parameter("whole number", _METHOD, "Width of the hidden layers.", search=(64, 128)),

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lignn.cli.fit_auto import AUTO, Options
+from lignn.cli.fit_auto import fit as fit_auto
 from lignn.cli.options import NamedGraph, with_parameters
 from lignn.cli.output import Json
 from lignn.declarations import DEFAULT_METRIC, METRICS
 
 if TYPE_CHECKING:
     from lignn.classifier import NodeClassifier
+    from lignn.classifier.settings import Settings
     from lignn.cli.running import Running
     from lignn.graph import Graph
 
@@ -32,12 +35,33 @@ def fit(
     report: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="HTML page with the scores of every class, in pictures.")
     ] = None,
+    quality: Annotated[
+        str | None, typer.Option(help="With --method auto: fast, good (default) or best.", metavar="QUALITY")
+    ] = None,
+    time: Annotated[
+        str | None, typer.Option(help="With --method auto: end the search after this long, e.g. 2m.", metavar="TIME")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="With --method auto: number of processes; default: one per core.")
+    ] = None,
+    backbones: Annotated[
+        str | None, typer.Option(help="With --method auto: networks to try, e.g. gcn,sage.", metavar="NAME,…")
+    ] = None,
     as_json: Json = False,
     *,
     parameters: dict[str, Any],
 ) -> None:
-    """Train a classifier on the known labels of a graph; the model and its settings are saved."""
+    """Train a classifier on the known labels of a graph; the model and its settings are saved.
+
+    --method auto tries networks, label propagation and classifiers of tables, and keeps what is best on this graph.
+    """
+    options = Options(quality, time, jobs, backbones)
+    options.check(parameters.get("method"))
+    if parameters.get("method") == AUTO:
+        fit_auto(graph, out, resume, not no_graph, report, as_json, parameters, options)
+        return
     from lignn.classifier import NodeClassifier
+    from lignn.classifier.settings import Settings
     from lignn.cli import feature_block, fit_summary, progress, reading
     from lignn.cli.running import Running
     from lignn.graph import splits
@@ -48,31 +72,29 @@ def fit(
     with running.alone():
         parameters = running.resumed(parameters) if resume else running.fresh(parameters)
         classifier = NodeClassifier(**parameters)
-        resolved = _resolved(classifier)
-        data = reading.read(graph.source(resolved["features"]), quiet=as_json)
-        _warn_of_scale(data, resolved["features"])
+        settings = resolved(Settings.of(classifier.get_params(deep=False)))
+        data = reading.read(graph.source(settings["features"]), quiet=as_json)
+        _warn_of_scale(data, settings["features"])
         reading.tell(data, quiet=as_json)
-        with running.kept(resolved, data):
+        with running.kept(settings, data):
             try:
-                sign = METRICS[resolved.get("metric", DEFAULT_METRIC)].sign
-                with progress.of_training(resolved["max_epochs"], as_json, sign) as tell:
+                sign = METRICS[settings.get("metric", DEFAULT_METRIC)].sign
+                with progress.of_training(settings["max_epochs"], as_json, sign) as tell:
                     classifier.fit(data, splits.own(data), progress=tell, checkpoint=running.checkpoint)
             except KeyboardInterrupt:
                 command = ["lignn", "fit", *graph.arguments(), *["--no-graph"] * no_graph, "-o", str(out)]
-                _save_best(classifier, running, resolved, command, not no_graph)
+                _save_best(classifier, running, settings, command, not no_graph)
                 raise typer.Exit(130) from None
-            running.save(classifier, resolved, not no_graph)
+            running.save(classifier, settings, not no_graph)
     if not as_json:
         feature_block.say(classifier.features_)
     fit_summary.say(classifier, out, report, as_json, no_graph)
 
 
-def _resolved(classifier: NodeClassifier) -> dict[str, Any]:
-    """Every setting, the preset's among them; without those that the network does not have."""
-    from lignn.classifier.settings import Settings
+def resolved(settings: Settings) -> dict[str, Any]:
+    """Return every setting, the preset's among them; without those that the network does not have."""
     from lignn.declarations import OF_NETWORK, PARAMETERS
 
-    settings = Settings.of(classifier.get_params(deep=False))
     network = settings.network()
     offered = [name for name in PARAMETERS if name not in OF_NETWORK or name in network]
     values = {name: value for name, value in settings.values.items() if name in offered}

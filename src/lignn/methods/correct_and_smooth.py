@@ -167,6 +167,11 @@ class BoundCorrectAndSmooth(BoundMethod):
         """The base method on the same problem."""
         return self.method.base.on(self.problem)
 
+    @property
+    def idle(self) -> bool:
+        """Whether no step of either phase is taken."""
+        return self.method.chosen in (None, (0, 0))
+
     def with_labels(self, labels: KnownLabels) -> Self:
         """Bind the method to other known labels; the base method does not process the features again."""
         other = super().with_labels(labels)

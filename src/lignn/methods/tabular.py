@@ -260,7 +260,7 @@ class Boosted(Tabular):
         """Restore what `get_extra_state` returned."""
         place, _, text = bytes(state.cpu().numpy()).decode().partition("\n")
         self.chosen = None if int(place) < 0 else int(place)
-        self._booster = _lightgbm().Booster(model_str=text, params={"verbosity": -1}) if text else None
+        self._booster = _lightgbm().Booster(model_str=text) if text else None
 
     def fit_rows(self, table: Rows, target: np.ndarray, weight: np.ndarray | None, multilabel: bool) -> None:
         """Boost for the largest number of rounds; earlier ones are parts of it."""
