@@ -31,13 +31,13 @@ format: .venv/installed
 bench: .venv/installed
 	$(BIN)/lignn bench
 
-# For hours: LIGNN_FUZZ seconds of mutated files, and every write failed in turn. See docs/faults.md.
+# For hours: LIGNN_FUZZ seconds of mutated files, and every write failed in turn. See docs/results/faults.md.
 LIGNN_FUZZ ?= 3600
 fuzz: .venv/installed
 	$(BIN)/python -m tests.faults.readers --seconds $(LIGNN_FUZZ) --examples 500
 	LIGNN_FAULTS=all $(BIN)/python -m pytest -n auto --dist worksteal tests/faults
 
-# The service for ten minutes: killed under writers, then under many clients. See docs/serving.md.
+# The service for ten minutes: killed under writers, then under many clients. See docs/get_started/serving.md.
 LIGNN_SOAK ?= 600
 soak: .venv/installed
 	$(BIN)/python -m tests.serve.soak --seconds $(LIGNN_SOAK)

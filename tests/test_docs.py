@@ -50,6 +50,6 @@ def test_an_error_has_the_line_of_its_page(tmp_path):
 
 @pytest.mark.parametrize("part", ["A solver", "A norm", "A gradient strategy"])
 def test_what_can_be_extended_has_an_example(part):
-    text = (DOCS / "equilibrium.md").read_text(encoding="utf-8")
+    text = (DOCS / "how_it_works" / "equilibria.md").read_text(encoding="utf-8")
     start = text.index(f"\n### {part}\n")
     assert "\n```python\n" in text[start : text.find("\n#", start + 5)]

@@ -14,9 +14,11 @@ ORDER = [
     "errors",
     "declarations",
     "atomic",
+    "processes",
     "graph",
-    "datasets",
     "features",
+    "store",
+    "datasets",
     "propagation",
     "labels",
     "backbones",
@@ -75,7 +77,7 @@ def test_import_needs_neither_pyg_nor_numba_nor_a_server(code):
 
 
 VERBS = ["inspect", "fit", "predict", "compare", "diagnose", "tune", "reproduce", "report", "datasets", "bench"]
-VERBS += ["serve", "labels"]
+VERBS += ["serve", "labels", "store"]
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], *([verb, "--help"] for verb in VERBS)])

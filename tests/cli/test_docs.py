@@ -16,7 +16,7 @@ from lignn.evaluation import workers
 from tests.cli.commands import run
 
 CHECKOUT = Path(__file__).parents[2]
-DOCUMENTS = {"README.md": ".", "docs/tutorial.md": "examples", "examples/README.md": "examples"}
+DOCUMENTS = {"README.md": ".", "docs/get_started/own_graph.md": "examples", "examples/README.md": "examples"}
 """Each document, and the folder that its commands are run in."""
 
 
@@ -53,13 +53,13 @@ def test_commands_work_as_printed(document: str, checkout: Path, monkeypatch: py
 
 def test_the_tutorials_python(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(checkout / "examples")
-    (block,) = blocks("docs/tutorial.md", "python")
+    (block,) = blocks("docs/get_started/own_graph.md", "python")
     exec(block.replace("max_epochs=50", "max_epochs=3"), {})
     assert (checkout / "examples" / "model" / "current").is_file()
 
 
 def test_the_tutorials_tables_are_those_of_the_example() -> None:
-    text = (CHECKOUT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    text = (CHECKOUT / "docs" / "get_started" / "own_graph.md").read_text(encoding="utf-8")
     for name in ("nodes.csv", "edges.csv"):
         head = (CHECKOUT / "examples" / "payments" / name).read_text().splitlines()[:3]
         assert "\n".join(f"    {line}" for line in head) in text

@@ -16,7 +16,7 @@ from torch import Generator, Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from lignn.errors import ConfigError, InputError
-from lignn.propagation import Adjacency, SparseMatrix
+from lignn.propagation import Adjacency, Rows, SparseMatrix, StoredRows
 
 ALL_COLUMNS = slice(None)
 
@@ -51,12 +51,22 @@ class Linear(nn.Module):
 
     def propagates_first(self, x: Tensor | SparseMatrix) -> TypeGuard[Tensor]:
         """Return whether `(A x) Wᵀ` is cheaper than `A (x Wᵀ)`: if x is dense and narrower than the output."""
-        return isinstance(x, Tensor) and x.shape[1] < self.weight.shape[0]
+        return propagates_first(x, self.weight.shape[0])
 
     def extra_repr(self) -> str:
         """Return the sizes, which the module's repr shows."""
         out, width = self.weight.shape
         return f"{width}, {out}, bias={self.bias is not None}"
+
+
+def propagates_first(x: Tensor | SparseMatrix, out: int) -> TypeGuard[Tensor]:
+    """Return whether `(A x) Wᵀ` is cheaper than `A (x Wᵀ)`: if x is dense and narrower than `out`, the output.
+
+    Features in a store whose product with a weight is not kept are propagated first: `A x` is kept, in a file.
+    """
+    if isinstance(x, StoredRows):
+        return not x.keep
+    return isinstance(x, Tensor | Rows) and x.shape[1] < out
 
 
 class Seeded(nn.Module):
@@ -92,6 +102,8 @@ class Dropout(Seeded):
         return kept
 
     def _draw(self, shape: tuple[int, ...], like: Tensor, generator: Generator | None) -> Tensor:
+        if isinstance(like, Rows):
+            return like.kept(self.p, generator)
         with torch.inference_mode(False):  # a mask drawn in a solve is taped in the step after it
             kept = torch.rand(shape, generator=generator, device="cpu") >= self.p
             return kept.to(like.device, like.dtype) / (1 - self.p)

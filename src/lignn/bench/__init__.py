@@ -19,6 +19,8 @@ SUITES = {
     "fit": "LI-GCN to the end of training, at the paper's settings",
     "baselines": "methods that the paper compares with",
     "scale": "epochs of LI-GCN on power-law graphs",
+    "store": "building of stores, and streamed epochs of LI-GCN beside those in memory",
+    "cluster": "two processes on a store, the bytes they exchange, and a killed one",
     "memory": "tensor memory of an epoch of LI-GCN",
     "latency": "one new label",
     "attention": "one layer of graph attention, forward and backward",

@@ -1,4 +1,4 @@
-"""Tables of records, for the terminal and for documents such as docs/performance.md."""
+"""Tables of records, for the terminal and for documents such as docs/results/performance.md."""
 
 from __future__ import annotations
 
@@ -38,6 +38,8 @@ _FIGURES: dict[str, Callable[[float], str]] = {
     "score": lambda value: f"{100 * value:.1f} % right",
     "gigabytes_per_second": lambda value: f"{_three_digits(value)} GB/s",
     "gathered_per_second": lambda value: f"{_three_digits(value)} GB/s gathered",
+    "bytes": lambda value: f"{value / 1e6:.3g} MB exchanged",
+    "halo_rows": lambda value: f"{value:.0f} halo rows",
     "share": lambda value: f"{100 * value:.0f} %",
 }
 """How the other figures of a record are written."""

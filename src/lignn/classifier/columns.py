@@ -11,6 +11,7 @@ import torch
 
 from lignn.errors import InputError
 from lignn.graph import Graph, Split
+from lignn.store import StoredGraph
 
 if TYPE_CHECKING:
     from lignn.classifier.settings import Settings
@@ -53,6 +54,8 @@ def learn(settings: Settings, graph: Graph, split: Split) -> FeatureTransform | 
         split: with the nodes that are held out.
     """
     wanted = settings.values["features"]
+    if isinstance(graph, StoredGraph):
+        return _of_store(wanted, graph)
     if wanted == "raw":
         if graph.table is not None and graph.x is None:
             raise InputError(_not_raw(graph))
@@ -69,9 +72,18 @@ def learn(settings: Settings, graph: Graph, split: Split) -> FeatureTransform | 
     return Preparation.fit(graph.table, seen, graph.name)
 
 
+def _of_store(wanted: Any, graph: StoredGraph) -> FeatureTransform | None:
+    """Return what made the features of a store when it was built."""
+    if not isinstance(wanted, str):
+        raise InputError(f"{graph.name}: the features of a store are made when it is built; leave out the transformer")
+    if wanted == "raw" and graph.preparation is not None:
+        raise InputError(f"{graph.name}: the store was built with prepared features; build it with --features raw")
+    return graph.preparation
+
+
 def prepared(graph: Graph, preparation: FeatureTransform | None) -> Graph:
     """Return `graph` with features that `preparation` makes of its columns; for None, the graph as it is."""
-    if preparation is None:
+    if preparation is None or isinstance(graph, StoredGraph):
         return graph
     x = preparation.transform(_rows(graph, preparation), graph.name)
     return graph.replace(x=x if x.shape[1] else None, feature_names=None)

@@ -6,7 +6,6 @@ import copy
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -14,7 +13,7 @@ from torch import Generator, Tensor
 from torch.nn.functional import one_hot
 
 from lignn import training
-from lignn.classifier import columns, imbalance, run_id
+from lignn.classifier import columns, imbalance, planning, run_id
 from lignn.classifier.calibration import Calibration, calibrate
 from lignn.classifier.certificate import Starts, unique_for_all_labels
 from lignn.classifier.model import Fitted
@@ -27,6 +26,7 @@ from lignn.graph.splits import held_back
 from lignn.labels import Classes, KnownLabels
 from lignn.methods import Carry, Method, Prediction
 from lignn.methods.method import Evaluation
+from lignn.store import StoredGraph, in_source_order
 from lignn.training import Assembly, End, History, Metric, Progress, assemble, score_on
 
 SHARE = 0.2
@@ -49,12 +49,15 @@ def fit(
     preparation = columns.learn(settings, given, split)
     graph = columns.prepared(given, preparation)
     _check_features(graph, settings)
-    classes = Classes.of(graph)
+    classes, identity = Classes.of(graph), run_id.of(settings, graph, split) if checkpoint else ""
+    if isinstance(graph, StoredGraph):  # from here on, a process sees its own rows only
+        given = graph = graph.mine()
+        split = graph.share_of(split)
     known = classes.known(graph, split.train & graph.labelled, settings.dtype)
     metric = imbalance.metric_of(settings, known)
     imbalance.warn(imbalance.about_metric(settings, metric, known, classes), level=2)
     assembly = _assemble(settings, graph, known, split.held_out)
-    history, interrupted = _train_first(settings, assembly, graph, split, metric, progress, checkpoint)
+    history, interrupted = _train_first(settings, assembly, graph, split, metric, progress, (checkpoint, identity))
     prediction = _prediction(history)
     calibration = _calibration(settings, prediction, graph, split.val & graph.labelled)
     known = classes.known(graph, (split.train | split.val) & graph.labelled, settings.dtype)
@@ -101,6 +104,8 @@ def _check_graph(graph: Graph, settings: Settings) -> None:
     """Refuse a graph that lacks the edges that the method needs."""
     if not isinstance(graph, Graph):
         raise InputError(f"a lignn.Graph is needed, got {type(graph).__name__}; see Graph.read and Graph.from_pyg")
+    if isinstance(graph, StoredGraph):
+        planning.check(settings)
     if "edges" in settings.needs and not graph.num_edges:
         raise InputError(
             f"{graph.name} has no edges, so no label can reach another node; "
@@ -132,17 +137,22 @@ def _train_first(
     split: Split,
     metric: Metric,
     progress: Progress | None,
-    checkpoint: Path | None,
+    checkpoint: tuple[Path | None, str],
 ) -> tuple[History, bool]:
-    """Train with the split's validation labels; return also whether training was interrupted."""
+    """Train with the split's validation labels; return also whether training was interrupted.
+
+    `checkpoint` is its file and what tells this run from others.
+    """
     score, options = None, settings.training
-    if (split.val & graph.labelled).any():
-        score = score_on(graph, {part: getattr(split, part) & graph.labelled for part in ("train", "val")}, metric)
+    space = assembly.inference.space
+    if space.count(split.val & graph.labelled):
+        masks = {part: getattr(split, part) & graph.labelled for part in ("train", "val")}
+        score = score_on(graph, masks, metric, space)
     else:
         options = replace(options, max_epochs=min(options.max_epochs, options.patience))
-    identity = run_id.of(settings, graph, split) if checkpoint else ""
+    file, identity = checkpoint
     try:
-        history = assembly.train(score, options, path=checkpoint, run_id=identity, progress=progress)
+        history = assembly.train(score, options, path=file, run_id=identity, progress=progress)
     except training.Interrupted as interruption:
         return interruption.history, True
     if history.best < 0 and history.end is End.NON_FINITE:
@@ -218,8 +228,10 @@ def _prediction(history: History) -> Prediction:
 def _calibration(settings: Settings, prediction: Prediction, graph: Graph, nodes: Tensor) -> Calibration | None:
     """Fit the temperature to the labels of `nodes`, which were no input; None if not wanted, or with too few."""
     assert graph.y is not None
-    probabilities: Any = prediction.probabilities.cpu()
-    return calibrate(probabilities[nodes], graph.y[nodes]) if settings.values["calibrate"] else None
+    if not settings.values["calibrate"]:
+        return None
+    space = prediction.problem.space
+    return calibrate(space.all_rows(prediction.probabilities.cpu()[nodes]), space.all_rows(graph.y[nodes]))
 
 
 def own_split(graph: Graph, seed: int) -> Split:
@@ -238,6 +250,8 @@ def hold_back(graph: Graph, split: Split, seed: int) -> Split:
     assert graph.y is not None
     generator = torch.Generator().manual_seed(seed)
     known = (split.train & graph.labelled).nonzero().flatten()
+    if isinstance(graph, StoredGraph):
+        known = in_source_order(graph, known)
     validation = torch.zeros_like(split.train)
     chosen = held_back(graph, known, SHARE, seed)
     if chosen is not None:
@@ -297,15 +311,16 @@ def try_starts(prediction: Prediction) -> Starts | None:
     if solution.status is Status.NON_FINITE or (bound.label_weight is not None and unique_for_all_labels(bound)):
         return None
     labels, generator = bound.problem.labels, torch.Generator().manual_seed(0)
-    n, c = labels.onehot.shape
+    c = labels.num_classes
     if labels.multilabel:
-        states = [torch.randint(2, (n, c), generator=generator), 1 - prediction.labels.cpu()]
+        states = [labels.draw_integers(0, 2, generator, c), 1 - prediction.labels.cpu()]
     else:
-        shifted = prediction.labels.cpu() + torch.randint(1, c, (n,), generator=generator)
-        states = [one_hot(classes, c) for classes in (torch.randint(c, (n,), generator=generator), shifted % c)]
+        shifted = prediction.labels.cpu() + labels.draw_integers(1, c, generator)
+        states = [one_hot(classes, c) for classes in (labels.draw_integers(0, c, generator), shifted % c)]
     solver = replace(bound.solver, max_steps=max(bound.solver.max_steps, _PLAIN_STEPS))
     plain = Picard(tol=torch.finfo(labels.onehot.dtype).tiny, max_steps=_PLAIN_STEPS)
-    contraction = solve(bound.map, torch.zeros_like(labels.onehot), plain, throw=False).contraction
+    space = bound.problem.space
+    contraction = solve(bound.map, torch.zeros_like(labels.onehot), plain, throw=False, space=space).contraction
     found = prediction if solution.ok else bound.solve(solver=solver)  # what more steps change is told elsewhere
     random, opposite = (_differing(found, bound.solve(state.to(labels.onehot), solver)) for state in states)
     return Starts(contraction, random, opposite)
@@ -313,13 +328,19 @@ def try_starts(prediction: Prediction) -> Starts | None:
 
 def _differing(one: Prediction, other: Prediction) -> float:
     """Return the share of nodes whose label differs; a tie that falls otherwise by rounding does not count."""
-    n = len(one.labels)
+    n, space = len(one.labels), one.problem.space
     moved = (one.probabilities - other.probabilities).abs().amax(1) > _MOVED
-    return (moved & (one.labels != other.labels).reshape(n, -1).any(1)).sum().item() / n
+    differing = moved & (one.labels != other.labels).reshape(n, -1).any(1)
+    return space.count(differing) / space.entries(differing)
 
 
 def warn_if_start_matters(prediction: Prediction) -> None:
-    """Warn if another start gives other predictions; to be called by functions that the user calls."""
+    """Warn if another start gives other predictions; to be called by functions that the user calls.
+
+    A streamed graph is not solved again for this: it would take longer than many epochs. `diagnose` does it.
+    """
+    if prediction.problem.streamed:
+        return
     starts = try_starts(prediction)
     most = 0.0 if starts is None else max(starts.random, starts.opposite)
     if starts is not None and most > 0:

@@ -24,6 +24,7 @@ from lignn.classifier.editing import GraphEditing
 from lignn.classifier.fitting import try_starts, warn_if_start_matters, warn_if_unsolved
 from lignn.classifier.model import Estimator, Fitted, Model
 from lignn.classifier.settings import Settings
+from lignn.classifier.sharing import gathered
 from lignn.classifier.update import Update, relabelled, solve_again
 from lignn.declarations import DEFAULT_BACKBONE, DEFAULT_METHOD
 from lignn.equilibrium import Gradient
@@ -73,8 +74,8 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         precision: "float32" or "float64".
         device: PyTorch device to compute on. Random numbers are drawn on the CPU, so a seed gives the same masks
             everywhere. Not run on an accelerator by this project's tests.
-        features: "auto" makes features of the columns of a graph's table (`Graph.table`; docs/features.md), and takes
-            the features of a graph without one as they are. "raw" takes features as they are, always. A fitted
+        features: "auto" makes features of the columns of a graph's table (`Graph.table`; docs/guides/features.md), and
+            takes the features of a graph without one as they are. "raw" takes features as they are, always. A fitted
             transformer of scikit-learn's kind makes features of the columns, or of the features of a graph without any.
         method_options: more options of the method, e.g. `{"lam": 0.5}` for lpa.
         backbone_options: more options of the backbone, e.g. `{"num_layers": 3}`.
@@ -310,6 +311,16 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         check_is_fitted(self)
         return suggest.suggest(self._fitted.prediction, k).numpy()
 
+    def gathered(self) -> Self:
+        """Return this classifier with the rows of all processes, in the first of several processes that fitted it.
+
+        The others return it with their own rows. All processes must call this together.
+        """
+        check_is_fitted(self)
+        if isinstance(self._model, Fitted):
+            self._take(gathered(self._model))
+        return self
+
     def save(self, folder: str | PathLike[str], graph: bool = True) -> None:
         """Write the model, with the parameters it was fitted with, to a folder; `lignn.load` reads it.
 
@@ -319,7 +330,7 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
                 are in its files, and it predicts other graphs only.
         """
         check_is_fitted(self)
-        saving.write(folder, self._fitted if graph else self._model, graph=graph)
+        saving.write(folder, gathered(self._fitted) if graph else self._model, graph=graph)
 
     def _on(self, graph: Graph | None, known: Tensor | np.ndarray | None) -> Prediction:
         """Return the prediction on the fitted graph or another one; the labels it is given follow one rule."""

@@ -48,6 +48,7 @@ from lignn.graph import Graph, Split
 from lignn.graph.reading import Reading
 from lignn.labels import Classes, KnownLabels
 from lignn.methods import Method, Prediction, Problem
+from lignn.store import read_reference, rows_of, share_of
 from lignn.training import End, History, Metric
 from lignn.training.checkpoint import flatten, unflatten
 
@@ -74,11 +75,13 @@ def write(
 
     Args:
         folder: the folder of the model.
-        model: the model.
+        model: the model; of several processes only the first one writes, see `sharing.gathered`.
         settings: content of the file `settings.toml`.
         graph: write the graph and what is known of its nodes too; the model must have one.
         more: content of further files by name, of which there is `leaderboard.json`.
     """
+    if isinstance(model, Fitted) and not model.prediction.problem.processes.is_first:
+        return
     weight = {OF_LOSS: imbalance.by_name(model.classes, model.settings.parameters.get(OF_LOSS))}
     plain, objects = _plain_parameters({**model.settings.parameters, **weight})
     record, arrays = columns.state(model.preparation, graph)
@@ -230,17 +233,18 @@ def _without_graph(path: Path, config: dict[str, Any], settings: Settings, tenso
 
 def _with_graph(path: Path, config: dict[str, Any], model: HandedOn, tensors: dict[str, Any]) -> Fitted:
     settings, told = model.settings, config["training"]
-    graph = Graph.read(path / GRAPH).replace(name=config["graph"]["name"], reading=model.inputs.reading)
-    known = KnownLabels(tensors["known"]["mask"], tensors["known"]["onehot"], model.classes.multilabel)
+    graph = _graph(path / GRAPH).replace(name=config["graph"]["name"], reading=model.inputs.reading)
+    rows, held = rows_of(graph), tensors["known"]
+    known = KnownLabels(held["mask"][rows], held["onehot"][rows], model.classes.multilabel, share=share_of(graph))
     ready = columns.prepared(graph, model.preparation)
     bound = model.method.on(Problem.with_labels(ready, known).to(settings.device))
-    moved = {name: tensors[name].to(settings.device) for name in ("probabilities", "state") if name in tensors}
+    moved = {name: tensors[name][rows].to(settings.device) for name in ("probabilities", "state") if name in tensors}
     solution = _solution(config["solution"], moved.get("state"))
     return Fitted(
         settings,
         model.classes,
         graph,
-        Split(**tensors["split"]),
+        Split(**{part: mask[rows] for part, mask in tensors["split"].items()}),
         model.history,
         Prediction(bound, moved["probabilities"], solution),
         model.calibration,
@@ -249,6 +253,12 @@ def _with_graph(path: Path, config: dict[str, Any], model: HandedOn, tensors: di
         preparation=model.preparation,
         metric=model.metric if "metric" in told else Metric.of(model.metric.name, known),
     )
+
+
+def _graph(path: Path) -> Graph:
+    """Return the graph of a model; of one in a store, the rows of this process."""
+    stored = read_reference(path)
+    return Graph.read(path) if stored is None else stored.mine()
 
 
 def _plain_parameters(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:

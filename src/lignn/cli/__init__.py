@@ -12,7 +12,22 @@ from typing import Annotated, Any
 import typer
 from typer.exceptions import TyperException
 
-from lignn.cli import bench, compare, datasets, diagnose, fit, inspect, labels, predict, report, reproduce, serve, tune
+from lignn.cli import (
+    bench,
+    compare,
+    datasets,
+    diagnose,
+    fit,
+    inspect,
+    labels,
+    predict,
+    report,
+    reproduce,
+    serve,
+    store,
+    tune,
+    workers,
+)
 from lignn.cli.process import ending_signals, prepare_streams
 from lignn.errors import ConvergenceWarning, DataWarning, ImbalanceWarning, InputError, LignnError
 
@@ -28,6 +43,7 @@ for verb in (serve.serve, reproduce.reproduce, report.report, bench.bench):
     app.command()(verb)
 app.add_typer(datasets.app, name="datasets")
 app.add_typer(labels.app, name="labels")
+app.add_typer(store.app, name="store")
 
 
 def _print_versions(wanted: bool) -> None:
@@ -70,9 +86,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         warnings.showwarning = _show_warning
         try:
             prepare_streams()
+            workers.remember(arguments)
             code = app(arguments, standalone_mode=False)
         except LignnError as error:
-            typer.echo(f"error: {error}", err=True)
+            if workers.is_first() or not isinstance(error, InputError):  # all processes meet the same bad input
+                typer.echo(f"error: {error}", err=True)
             code = 2 if isinstance(error, InputError) else 1
         except TyperException as error:
             if message := error.format_message():  # `lignn` alone has printed its help

@@ -45,6 +45,12 @@ class Options:
         if method != AUTO and given:
             raise ConfigError(f"--{given[0]}: is for --method auto; leave it out, or add --method auto")
 
+    def refuse_store(self, workers: int, memory: str | None) -> None:
+        """Raise if an option is given that is for graphs in a store."""
+        option = "workers" if workers > 1 else None if memory is None else "memory"
+        if option is not None:
+            raise ConfigError(f"--{option}: is for a store, which --method auto does not read; name another --method")
+
 
 def fit(
     graph: NamedGraph,

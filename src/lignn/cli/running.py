@@ -42,11 +42,17 @@ class Running:
         return self.model.with_name(f"{self.model.name}.checkpoint.toml")
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Refuse a second run for the same model at the same time: it would remove the files of the first."""
+    def alone(self, first: bool = True) -> Iterator[None]:
+        """Refuse a second run for the same model at the same time: it would remove the files of the first.
+
+        Of several processes, the `first` one writes all files.
+        """
         from lignn.atomic import locked
 
         self._check_places()
+        if not first:
+            yield
+            return
         busy = f"{self.model}: another lignn fit is making this model; wait until it is done, or choose another name"
         with locked(self.model.with_name(f".{self.model.name}.fit.lock"), busy):
             yield
@@ -94,11 +100,12 @@ class Running:
         return config.read(self._unfinished, [*PARAMETERS, *_OF_AUTO, _GRAPH])
 
     @contextmanager
-    def kept(self, settings: dict[str, Any], graph: Graph) -> Iterator[None]:
+    def kept(self, settings: dict[str, Any], graph: Graph, first: bool = True) -> Iterator[None]:
         """Keep the settings while the body trains and saves; at its end, remove what is only needed to resume."""
-        from lignn.graph import archive
-
-        fingerprint = archive.fingerprint(graph)
+        fingerprint = graph.fingerprint()
+        if not (self.checkpoint.exists() or first):
+            yield
+            return
         if not self.checkpoint.exists():
             heading = f"settings of the unfinished {self.model.name}, for --resume"
             config.write(self._unfinished, settings | {_GRAPH: fingerprint}, heading)
@@ -109,7 +116,8 @@ class Running:
             )
         try:
             yield
-            self.checkpoint.unlink(missing_ok=True)
+            if first:
+                self.checkpoint.unlink(missing_ok=True)
         finally:
-            if not self.checkpoint.exists():
+            if first and not self.checkpoint.exists():
                 self._unfinished.unlink(missing_ok=True)

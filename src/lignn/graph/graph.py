@@ -143,6 +143,12 @@ class Graph:
             object.__setattr__(bare, field.name, empty.get(field.name, getattr(self, field.name)))
         return bare
 
+    def fingerprint(self) -> str:
+        """Return the SHA-256 of the graph's content; its name is not included."""
+        from lignn.graph import archive
+
+        return archive.fingerprint(self)
+
     @property
     def num_edges(self) -> int:
         """Number of stored (directed) edges."""

@@ -69,24 +69,27 @@ class BoundStep:
         backbone: the network.
         features: what it computes without the state.
         adj: the operator of the graph.
-        labels: the known labels, which say what σ is.
+        problem: has the known labels, which say what σ is, and the rows that this process holds.
         jacobian: softmax Jacobian of its backward pass.
     """
 
     backbone: Backbone
     features: Tensor
     adj: Adjacency
-    labels: KnownLabels
+    problem: Problem
     jacobian: SoftmaxJacobian = "exact"
 
     def __call__(self, state: Tensor) -> Tensor:
         """Return `σ(step(features, Ŷ))`."""
-        return self.labels.activation(self.backbone.step(self.features, state, self.adj), self.jacobian)
+        logits = self.backbone.step(self.features, self.problem.rows(state), self.adj)
+        return self.problem.labels.activation(logits, self.jacobian)
 
     @cached_property
     def fused(self) -> FusedStep | None:
         """The same map for the kernels of compiled solves; None if the network has no such form."""
-        return step_of(self.backbone, self.features, self.adj, self.labels.multilabel)
+        if self.problem.streamed:
+            return None
+        return step_of(self.backbone, self.features, self.adj, self.problem.labels.multilabel)
 
 
 class BackboneStep(Step):
@@ -119,7 +122,7 @@ class BackboneStep(Step):
 
     def _bound(self, problem: Problem, jacobian: SoftmaxJacobian) -> BoundStep:
         adj = problem.operator(self.backbone)
-        return BoundStep(self.backbone, self.backbone.features(problem.x, adj), adj, problem.labels, jacobian)
+        return BoundStep(self.backbone, self.backbone.features(problem.x, adj), adj, problem, jacobian)
 
     def label_weight(self, problem: Problem) -> LabelWeight | None:
         """Return `W_z` and `Ã` of a backbone of one hop that is linear in the label state."""
@@ -235,7 +238,7 @@ class BoundLabelInputted(BoundMethod):
     def map(self) -> Map:
         """`Ŷ ↦ step((I - M_t) Ŷ + M_t Y)`."""
         labels = self.problem.labels
-        return InputMap(self.step, labels.clamp, labels.clamped)
+        return InputMap(self.step, labels.clamp, None if self.problem.streamed else labels.clamped)
 
     @property
     def solver(self) -> Solver:
@@ -278,5 +281,5 @@ class BoundLabelInputted(BoundMethod):
         labels = self.problem.labels
         start = torch.zeros_like(labels.onehot) if start is None else start
         with torch.no_grad():
-            solution = solve(self.map, start, solver or self.solver, throw=False)
+            solution = solve(self.map, start, solver or self.solver, throw=False, space=self.problem.space)
             return Prediction(self, self.method.step.probabilities(solution.value, labels.multilabel), solution)

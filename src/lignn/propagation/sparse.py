@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib import import_module
 from types import ModuleType
@@ -301,3 +301,10 @@ class SparseMatrix:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.shape[0]} × {self.shape[1]}, nnz={self.nnz}, {self.dtype})"
+
+
+def scaled_rows(x: Tensor | SparseMatrix, factor: Tensor) -> Tensor | SparseMatrix:
+    """Return a matrix with each row multiplied by a number."""
+    if isinstance(x, SparseMatrix):
+        return replace(x, values=x.values * factor.repeat_interleave(x.indptr.diff(), output_size=x.nnz))
+    return x * factor[:, None]
