@@ -111,7 +111,7 @@ class MethodDeclaration:
         summary: what it does, for reports.
         network: "labels" for a backbone on labels and features, "features" for a backbone on features alone, "one hop"
             for 3ference's SGC, "own" for a network that is not a backbone, "base" for a whole method (Correct and
-            Smooth), "members" for several methods, "none" for no network.
+            Smooth), "members" for several methods, "rows" for a classifier of rows, "none" for no network.
         parameters: parameters of `NodeClassifier` that this method has but not every method, and other options that a
             preset may set.
         needs: what the graph must have.
@@ -121,7 +121,7 @@ class MethodDeclaration:
 
     title: str
     summary: str
-    network: Literal["labels", "features", "one hop", "own", "base", "members", "none"]
+    network: Literal["labels", "features", "one hop", "own", "base", "members", "rows", "none"]
     parameters: tuple[str, ...] = ()
     needs: frozenset[str] = frozenset({"edges"})
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -222,13 +222,13 @@ METHODS: dict[str, MethodDeclaration] = {
     "logistic": MethodDeclaration(
         "logistic regression",
         "logistic regression on features, the mean of neighbours' features and counts of their known labels",
-        "own",
+        "rows",
         needs=frozenset(),
     ),
     "boosted": MethodDeclaration(
         "boosted trees",
         "trees of LightGBM on features, the mean of neighbours' features and counts of their known labels",
-        "own",
+        "rows",
         needs=frozenset(),
     ),
     "ensemble": MethodDeclaration(

@@ -105,6 +105,8 @@ def build(
 
             built = [member(**one) for one in given]
             return _call(name, (built,), options)
+        case "rows":
+            return _call(name, sizes, options)
         case "none":
             return _call(name, (), options)
 
@@ -122,7 +124,7 @@ def network_options(name: str, backbone: Spec, base: str = "backbone") -> set[st
             return network_options(base, backbone)
         case "own":
             factory: Callable[..., Any] = FACTORIES[name]
-        case "none":
+        case "none" | "rows":
             return set()
         case "members":
             return network_options("backbone", backbone)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 import torch
-from torch import Generator, Tensor
+from torch import Tensor
 
 from lignn.equilibrium.solvers import Solver
 from lignn.errors import ConfigError, InputError
@@ -129,16 +129,12 @@ class Logistic(Tabular):
         num_features: width of the features.
         num_classes: c.
         neighbours: as for `Tabular`.
-        generator: not used; there is nothing to draw.
     """
 
     weight: Tensor
     bias: Tensor
 
-    def __init__(
-        self, num_features: int, num_classes: int, neighbours: bool = True, generator: Generator | None = None
-    ) -> None:
-        del generator
+    def __init__(self, num_features: int, num_classes: int, neighbours: bool = True) -> None:
         columns = width(num_features, num_classes, neighbours)
         super().__init__(neighbours, columns)
         # One regression for each strength of the penalty.
@@ -233,13 +229,9 @@ class Boosted(Tabular):
         num_features: width of the features.
         num_classes: c.
         neighbours: as for `Tabular`.
-        generator: not used; the seed of the trees is fixed.
     """
 
-    def __init__(
-        self, num_features: int, num_classes: int, neighbours: bool = True, generator: Generator | None = None
-    ) -> None:
-        del generator
+    def __init__(self, num_features: int, num_classes: int, neighbours: bool = True) -> None:
         super().__init__(neighbours, width(num_features, num_classes, neighbours))
         self.num_classes = num_classes
         self._booster: lightgbm.Booster | None = None
