@@ -15,6 +15,7 @@ ORDER = [
     "declarations",
     "atomic",
     "processes",
+    "notebook",
     "graph",
     "features",
     "store",
@@ -29,6 +30,7 @@ ORDER = [
     "evaluation",
     "studies",
     "bench",
+    "documents",
     "serve",
     "cli",
 ]

@@ -41,7 +41,7 @@ def assert_same(found, wanted, number, atol=1e-10):
 @pytest.mark.parametrize("backbone", ["gcn", "sgc", "sage", "gcnii", "mlp", "jknet", "gin"])
 def test_backbones_as_in_memory(tmp_path, backbone, keeps_features):
     directed = backbone in ("sage", "gcn")
-    graph = random_graph(N, directed=directed, weighted=directed)
+    graph = random_graph(N, directed=directed, weighted=directed, num_features=12)  # wider than the hidden layer
     store = stored(graph, tmp_path / "s", keeps_features=keeps_features)
     for preset in ("paper", "practical"):
         settings = options(backbone=backbone, preset=preset)

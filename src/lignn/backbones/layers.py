@@ -65,7 +65,7 @@ def propagates_first(x: Tensor | SparseMatrix, out: int) -> TypeGuard[Tensor]:
     Features in a store whose product with a weight is not kept are propagated first: `A x` is kept, in a file.
     """
     if isinstance(x, StoredRows):
-        return not x.keep
+        return not x.keeps(out)
     return isinstance(x, Tensor | Rows) and x.shape[1] < out
 
 

@@ -24,11 +24,11 @@ from lignn.store.share import BLOCK
 
 METHODS = ("lignn", "lae", "label_input", "label_reuse", "backbone")
 """Methods whose steps are products with Ã and maps of rows."""
-PROGRAM = 420 * 10**6
+PROGRAM = 550 * 10**6
 """Bytes of anonymous memory of Python, PyTorch and compiled kernels before any data."""
-STATES = 15
+STATES = 10
 """States (n×c) that a solve, its adjoint and the taped step hold at once; a solver with memory holds more."""
-PER_NODE = 24
+PER_NODE = 40
 """Bytes a node of masks, random numbers and their temporary copies."""
 TOLERANCE = 1.1
 """A plan may need this many times the memory that is allowed: its sizes are estimates."""
@@ -103,17 +103,18 @@ def plan(settings: Settings, graph: StoredGraph, memory: int | None = None) -> P
         "dropout": n * hidden // 8 + 20 * n if settings.values.get("dropout") else 0,
         "hidden layers": layers,
     }
-    products = 4 * n * hidden * width if graph.num_features else 0  # with its gradient and their products with Ã
+    narrow = not sparse and graph.num_features <= hidden  # then its product is computed by block, see StoredRows.keeps
+    products = 0 if narrow else 4 * n * hidden * width  # with its gradient and their products with Ã
     chosen = memory is None or sum(kept.values()) + products <= memory * TOLERANCE
     if chosen:
         kept["features × weight"] = products
     elif sparse:
         _refuse(sum(kept.values()) + products, memory, "sparse features are needed as products with the weight")
     if memory is not None and sum(kept.values()) > memory * TOLERANCE:
-        _refuse(sum(kept.values()), memory, "see which part is large in docs/scale.md")
+        _refuse(sum(kept.values()), memory, "see which part is large in docs/guides/scale.md")
     share = n / graph.total
-    edges = sum(_bytes(arrays, name) for name in arrays if name.startswith("in_"))
-    x = 0 if chosen else int(_bytes(arrays, "x") * share) if "x" in arrays else 0
+    edges = sum(_bytes(arrays, name) for name in arrays if name.startswith(("in_", "in.")))
+    x = 0 if "x" not in arrays or (chosen and not narrow) else int(_bytes(arrays, "x") * share)
     return Plan(chosen, kept, {"edges": int(edges * share), "features": x})
 
 
@@ -121,16 +122,17 @@ def timed(chosen: Plan, settings: Settings, graph: StoredGraph) -> Plan:
     """Return the plan with the estimated seconds of an epoch, from a step without features and a block of them."""
     mine = graph.mine()
     n, c, d = mine.num_nodes, len(Classes.of(graph)), graph.num_features
-    nothing = KnownLabels(torch.zeros(n, dtype=torch.bool), torch.zeros(n, c, dtype=settings.dtype))
+    zeros = torch.zeros(n, c, dtype=settings.dtype)
+    nothing = KnownLabels(torch.zeros(n, dtype=torch.bool), zeros, share=mine.share)
     problem: Any = Problem.with_labels(mine, nothing)
     x = problem.x
     problem = replace(problem, x=StoredRows.empty(x.share, settings.dtype))
-    method = settings.build(0, c, torch.Generator().manual_seed(0))
+    method = settings.build(0, c, torch.Generator().manual_seed(0), graph.edge_types)
     bound: Any = method.to(settings.dtype).eval().on(problem)
     step = bound.map or (lambda _: type(bound)(method, problem).probabilities)
     with torch.no_grad():
         seconds = _seconds(lambda: step(nothing.onehot))
-        if d and not chosen.keeps_features:
+        if chosen.streamed["features"]:
             block = torch.zeros(min(BLOCK, n), d, dtype=settings.dtype)
             weight = torch.zeros(d, hidden_width(settings), dtype=settings.dtype)
             seconds += _seconds(lambda: block @ weight) * n / len(block)

@@ -25,6 +25,7 @@ from lignn.methods.tabular import Boosted, Logistic
 from lignn.methods.threeference import ThreeFerence
 
 NAMES = tuple(METHODS)
+"""Names of all methods."""
 
 FACTORIES: dict[str, Callable[..., Method]] = {
     "lignn": LIGNN.configured,

@@ -24,15 +24,22 @@ class StoredRows(Rows):
 
     Attributes:
         factor: a factor per row; None: 1.
-        keep: whether a product with a weight is kept in memory. If not, it is computed block by block each time, and a
-            network that propagates features does so once, before the product: `(Ã X) W` instead of `Ã (X W)`.
+        sparse: whether blocks are sparse matrices.
+        keep: whether products with a weight that are narrower than the features are kept in memory, see `keeps`.
     """
 
     def __init__(
-        self, share: Share, read: Callable[[slice], Any], width: int, dtype: torch.dtype, keep: bool, folder: str | None
+        self,
+        share: Share,
+        read: Callable[[slice], Any],
+        width: int,
+        dtype: torch.dtype,
+        keep: bool,
+        folder: str | None,
+        sparse: bool = False,
     ) -> None:
         super().__init__(share, torch.empty(0, width, dtype=dtype))
-        self.read, self.keep, self.folder = read, keep, folder
+        self.read, self.keep, self.folder, self.sparse = read, keep, folder, sparse
         self.factor: Tensor | None = None
         self._products: WeakKeyDictionary[Any, StoredRows] = WeakKeyDictionary()
 
@@ -50,7 +57,7 @@ class StoredRows(Rows):
             read = _dense_reader(x, first, dtype)
         else:
             return cls.empty(share, dtype)
-        return cls(share, read, width, dtype, keep, str(graph.path.resolve().parent))
+        return cls(share, read, width, dtype, keep, str(graph.path.resolve().parent), "x_data" in arrays)
 
     @classmethod
     def empty(cls, share: Share, dtype: torch.dtype) -> StoredRows:
@@ -59,7 +66,7 @@ class StoredRows(Rows):
 
     def scaled(self, factor: Tensor) -> StoredRows:
         """Return the same features with each row multiplied by a number."""
-        other = StoredRows(self.share, self.read, self.shape[1], self.dtype, self.keep, self.folder)
+        other = StoredRows(self.share, self.read, self.shape[1], self.dtype, self.keep, self.folder, self.sparse)
         other.factor = factor if self.factor is None else factor * self.factor
         return other
 
@@ -72,9 +79,17 @@ class StoredRows(Rows):
             memo[id(self)] = block
         return memo[id(self)]
 
+    def keeps(self, width: int) -> bool:
+        """Return whether a product of so many columns is kept in memory.
+
+        If not, it is computed block by block each time, and a network that propagates features does so once, before the
+        product: `(Ã X) W` instead of `Ã (X W)`. For features that are as narrow as the product, that is quicker too.
+        """
+        return self.keep and (self.sparse or self.shape[1] > width)
+
     def __matmul__(self, weight: Tensor) -> Rows:
         product = super().__matmul__(weight)
-        return Held(self.share, dense(product)) if self.keep else product
+        return Held(self.share, dense(product)) if self.keeps(weight.shape[1]) else product
 
     def propagated(self, operator: Any, product: Callable[[Tensor], Tensor]) -> StoredRows:
         """Return the product with an operator, which is written to a file that vanishes with it.
