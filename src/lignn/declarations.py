@@ -114,7 +114,7 @@ class MethodDeclaration:
         summary: what it does, for reports.
         network: "labels" for a backbone on labels and features, "features" for a backbone on features alone, "one hop"
             for 3ference's SGC, "own" for a network that is not a backbone, "base" for a whole method (Correct and
-            Smooth), "none" for no network.
+            Smooth), "members" for several methods, "rows" for a classifier of rows, "none" for no network.
         parameters: parameters of `NodeClassifier` that this method has but not every method, and other options that a
             preset may set.
         needs: what the graph must have.
@@ -124,7 +124,7 @@ class MethodDeclaration:
 
     title: str
     summary: str
-    network: Literal["labels", "features", "one hop", "own", "base", "none"]
+    network: Literal["labels", "features", "one hop", "own", "base", "members", "rows", "none"]
     parameters: tuple[str, ...] = ()
     needs: frozenset[str] = frozenset({"edges"})
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -244,6 +244,21 @@ METHODS: dict[str, MethodDeclaration] = {
     "eignn": MethodDeclaration(
         "EIGNN", "a linear equilibrium of representations; labels are never an input", "own", _SOLVER, _FEATURES
     ),
+    "logistic": MethodDeclaration(
+        "logistic regression",
+        "logistic regression on features, the mean of neighbours' features and counts of their known labels",
+        "rows",
+        needs=frozenset(),
+    ),
+    "boosted": MethodDeclaration(
+        "boosted trees",
+        "trees of LightGBM on features, the mean of neighbours' features and counts of their known labels",
+        "rows",
+        needs=frozenset(),
+    ),
+    "ensemble": MethodDeclaration(
+        "ensemble", "the mean of several methods' probabilities", "members", needs=frozenset()
+    ),
 }
 
 _EVERYBODYS = {"hidden": 64, "lr": 0.01, "max_epochs": 1000, "patience": 100}
@@ -283,7 +298,9 @@ BACKBONE_PRESETS: dict[str, dict[str, dict[str, Any]]] = {
 """Options of single networks by preset: batch normalisation by all nodes keeps an MLP from learning of few labels."""
 
 PARAMETERS: dict[str, Parameter] = {
-    "method": Parameter("text", _METHOD, choices=tuple(METHODS), takes_objects=True, optional=False),
+    "method": Parameter(
+        "text", _METHOD, "auto (of lignn fit), or ", choices=tuple(METHODS), takes_objects=True, optional=False
+    ),
     "backbone": Parameter("text", _METHOD, choices=BACKBONES, takes_objects=True, optional=False),
     "preset": Parameter("text", _METHOD, "Values of parameters that are not given: ", tuple(PRESETS), optional=False),
     "hidden": Parameter("whole number", _METHOD, "Width of the hidden layers.", search=(64, 128)),

@@ -44,6 +44,16 @@ def softmax(logits: Tensor) -> Tensor:
     return logits.softmax(1)
 
 
+def at_temperature(probabilities: Tensor, temperature: float, multilabel: bool) -> Tensor:
+    """Return `σ(log-odds / T)` of given probabilities; the order of classes stays."""
+    if temperature == 1:
+        return probabilities
+    logits = probabilities.clamp(min=1e-12).log()
+    if multilabel:
+        return ((logits - (1 - probabilities).clamp(min=1e-12).log()) / temperature).sigmoid()
+    return (logits / temperature).softmax(1)
+
+
 class DiagonalSoftmax(torch.autograd.Function):
     """Softmax whose backward pass uses only the diagonal of its Jacobian: `g ↦ p ∘ (1-p) ∘ g`."""
 

@@ -107,6 +107,10 @@ class Method(nn.Module, ABC):
         """Predict with all known labels of `problem`: `on(problem).solve()`."""
         return self.on(problem).solve()
 
+    def learn(self, problem: Problem) -> bool:  # noqa: ARG002
+        """Fit what needs no epochs to the known labels of `problem`; return whether there was anything to fit."""
+        return False
+
     def epoch(self, problem: Problem, generator: Generator, carry: Carry | None = None) -> Epoch:  # noqa: ARG002
         """Compute the loss of one epoch. All randomness comes from `generator`.
 

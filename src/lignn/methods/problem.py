@@ -232,6 +232,11 @@ class BoundMethod(ABC):
         return None
 
     @property
+    def idle(self) -> bool:
+        """Whether a second stage took no steps, so that this is its base method under another name."""
+        return False
+
+    @property
     def label_weight(self) -> LabelWeight | None:
         """The weight that Theorem 1 bounds; None for maps that the theorem does not cover."""
         return None

@@ -37,6 +37,7 @@ class End(StrEnum):
     PATIENCE = "no better validation score within the patience"
     EPOCHS = "all epochs done"
     NOTHING_TO_TRAIN = "the method has nothing to train"
+    AT_ONCE = "fitted at once, without epochs"
     NON_FINITE = "the loss or the state is not finite any more"
     INTERRUPTED = "interrupted"
 
@@ -177,11 +178,12 @@ def train(
         progress: called after every epoch.
     """
     with enough_threads(inference):
+        learned = method.learn(training)
         if any(True for _ in method.parameters()):
             run = _Run(method, generator, settings or Settings(), run_id, carry or Carry())
             history = _train(run, training, inference, score, path, progress)
         else:
-            history = History(end=End.NOTHING_TO_TRAIN)
+            history = History(end=End.AT_ONCE if learned else End.NOTHING_TO_TRAIN)
         method.eval()
         with torch.no_grad():
             method.settle(inference)
