@@ -127,7 +127,7 @@ def test_correct_and_smooth_stands_behind_any_method():
         ("transformer", {}, "method 'transformer' is unknown; choose from backbone, boosted, correct_and_smooth"),
         ("lignn", {"maskrate": 0.5}, "method 'lignn' has no option 'maskrate'; did you mean 'mask_rate'?"),
         ("lpa", {"lamb": 0.5}, "method 'lpa' has no option 'lamb'; did you mean 'lam'?"),
-        ("backbone", {"mask_rate": 0.5}, "method 'backbone' has no option 'mask_rate'; it has none"),
+        ("backbone", {"mask_rate": 0.5}, "method 'backbone' has no option 'mask_rate'; choose from loss"),
         ("correct_and_smooth", {"base": "lpaa"}, "method 'lpaa' is unknown; did you mean 'lpa'?"),
         ("lignn", {"backbone": "jknt"}, "backbone 'jknt' is unknown; did you mean 'jknet'?"),
         ("lignn", {"backbone_options": {"hiden": 3}}, "backbone GCN has no option 'hiden'; did you mean 'hidden'?"),

@@ -236,7 +236,7 @@ def _with_graph(path: Path, config: dict[str, Any], model: HandedOn, tensors: di
     graph = _graph(path / GRAPH).replace(name=config["graph"]["name"], reading=model.inputs.reading)
     rows, held = rows_of(graph), tensors["known"]
     known = KnownLabels(held["mask"][rows], held["onehot"][rows], model.classes.multilabel, share=share_of(graph))
-    ready = columns.prepared(graph, model.preparation)
+    ready = columns.prepared(graph, model.preparation, model.settings)
     bound = model.method.on(Problem.with_labels(ready, known).to(settings.device))
     moved = {name: tensors[name][rows].to(settings.device) for name in ("probabilities", "state") if name in tensors}
     solution = _solution(config["solution"], moved.get("state"))

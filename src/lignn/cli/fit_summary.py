@@ -97,7 +97,7 @@ def _scores(classifier: NodeClassifier, scores: dict[str, float]) -> str:
     if not scores:
         return ""
     count = {name: f"{int((getattr(split, name) & graph.labelled).sum())} nodes" for name in scores}
-    if classifier.refit and not (split.val & graph.labelled).any():  # it has trained on the validation nodes too
+    if not (split.val & graph.labelled).any():  # it has trained on the validation nodes too
         count |= dict.fromkeys(history.final, "before the refit")
     words = ", ".join(f"{name} {score:.4f} ({count[name]})" for name, score in scores.items())
     return f": {METRICS[classifier.metric_].title} {words}"

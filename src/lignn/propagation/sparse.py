@@ -216,6 +216,30 @@ class SparseMatrix:
         transposed.__dict__["_transposed"] = self
         return transposed
 
+    def with_values(self, values: Tensor) -> SparseMatrix:
+        """Return a matrix with other values at the same places, whose transpose is not sorted again."""
+        if self.original is not None:
+            return self.original.with_values(values.cpu()).to(self.device)
+        if values.shape != self.values.shape or values.dtype != self.dtype:
+            raise InputError(f"{self.nnz} values of {self.dtype} are needed, got {tuple(values.shape)}, {values.dtype}")
+        other = object.__new__(SparseMatrix)  # the structure was checked when this matrix was built
+        arrays = {"indptr": self.indptr, "indices": self.indices, "values": values, "shape": self.shape}
+        vars(other).update(arrays, original=None)
+        indptr, indices, order = self._sorted_by_column
+        back = object.__new__(SparseMatrix)
+        arrays = {"indptr": indptr, "indices": indices, "values": values[order], "shape": self.shape[::-1]}
+        vars(back).update(arrays, original=None, _transposed=other)
+        vars(other)["_transposed"] = back
+        return other
+
+    @cached_property
+    def _sorted_by_column(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The structure of the transpose, and the place of each of its entries in this matrix."""
+        _, indices, _ = self._arrays
+        places = sp.csr_array((np.arange(self.nnz), indices.numpy(), self.indptr.numpy()), shape=self.shape).T.tocsr()
+        indptr, columns = (torch.from_numpy(array).to(indices.dtype) for array in (places.indptr, places.indices))
+        return indptr, columns, torch.from_numpy(places.data)
+
     @property
     def _arrays(self) -> tuple[Tensor, Tensor, Tensor]:
         return self.indptr, self.indices, self.values
