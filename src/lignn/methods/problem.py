@@ -227,14 +227,14 @@ class BoundMethod(ABC):
         return False
 
     @property
-    def idle(self) -> bool:
-        """Whether a second stage took no steps, so that this is its base method under another name."""
-        return False
-
-    @property
     def lipschitz(self) -> float | None:
         """A bound of the map's Lipschitz constant that holds for all known labels; None if none can be given."""
         return None
+
+    @property
+    def idle(self) -> bool:
+        """Whether a second stage took no steps, so that this is its base method under another name."""
+        return False
 
     @property
     def label_weight(self) -> LabelWeight | None:
