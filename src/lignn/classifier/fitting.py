@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ from lignn.methods import Carry, Method, Prediction
 from lignn.methods.method import Evaluation
 from lignn.methods.starts import Starts, measure
 from lignn.training import Assembly, End, History, Metric, Progress, assemble, score_on
+from lignn.training.loop import Scorer
 
 
 def fit(
@@ -44,18 +46,18 @@ def fit(
     known = classes.known(graph, split.train & graph.labelled, settings.dtype)
     metric = imbalance.metric_of(settings, known)
     imbalance.warn(imbalance.about_metric(settings, metric, known, classes), level=2)
-    assembly = _assemble(settings, graph, known, split.held_out)
     again = _trains_again(settings, graph, held)
-    history, interrupted = _train_first(settings, assembly, graph, split, metric, again, progress, checkpoint)
+    first = First(graph, split, known, metric, again, progress)
+    settings, method, history, interrupted = first.trained(settings, checkpoint)
     prediction = _prediction(history)
     outcomes = [Outcome.of(prediction, graph, split.val)]
     known = classes.known(graph, (split.train | split.val) & graph.labelled, settings.dtype)
     again = again and not interrupted and history.best >= 0
     try:
         if not interrupted:
-            outcomes += [_fold(settings, graph, fold, assembly.method, history) for fold in held.folds]
+            outcomes += [_fold(settings, graph, fold, method, history) for fold in held.folds]
         if again:
-            prediction = _refitted(settings, graph, split, assembly.method, history, known)
+            prediction = _refitted(settings, graph, split, method, history, known)
             split = _with_training(split, known.mask)
     except KeyboardInterrupt:
         again, interrupted = False, True
@@ -121,36 +123,91 @@ def _assemble(settings: Settings, graph: Graph, known: KnownLabels, unseen: Tens
     return assemble(build, graph, known, seed=settings.values["seed"], unseen=hidden, device=settings.device)
 
 
-def _train_first(
-    settings: Settings,
-    assembly: Assembly,
-    graph: Graph,
-    split: Split,
-    metric: Metric,
-    again: bool,
-    progress: Progress | None,
-    checkpoint: Path | None,
-) -> tuple[History, bool]:
-    """Train with the split's validation labels; return also whether training was interrupted.
+@dataclass(frozen=True, eq=False)
+class First:
+    """The training that holds back validation labels.
 
-    If the same number of epochs is to be trained `again`, it is at least the setting `least_epochs`: an early epoch
-    that is best by chance is bad with other labels.
+    Attributes:
+        graph: the graph.
+        split: the split.
+        known: the training labels.
+        metric: the score that chooses the epoch.
+        again: whether the same number of epochs is to be trained again with other labels. It is then at least the
+            setting `least_epochs`: an early epoch that is best by chance is bad with other labels.
+        progress: called after every epoch.
     """
-    score, options = None, settings.training
-    least = min(options.max_epochs, settings.values.get("least_epochs", 1))
-    if (split.val & graph.labelled).any():
-        score = score_on(graph, {part: getattr(split, part) & graph.labelled for part in ("train", "val")}, metric)
-        options = replace(options, first_epoch=least - 1) if again else options
-    else:
-        options = replace(options, max_epochs=min(options.max_epochs, max(options.patience, least)))
-    identity = run_id.of(settings, graph, split) if checkpoint else ""
-    try:
-        history = assembly.train(score, options, path=checkpoint, run_id=identity, progress=progress)
-    except training.Interrupted as interruption:
-        return interruption.history, True
-    if history.best < 0 and history.end is End.NON_FINITE:
-        raise InputError("training ended in its first epoch: the loss is not finite; lower lr, or scale the features")
-    return history, False
+
+    graph: Graph
+    split: Split
+    known: KnownLabels
+    metric: Metric
+    again: bool
+    progress: Progress | None
+
+    def trained(self, settings: Settings, checkpoint: Path | None) -> tuple[Settings, Method, History, bool]:
+        """Train; return the settings with the contraction that was chosen, and whether training was interrupted.
+
+        A contraction that is to be chosen is the proved one, unless a free one that is trained for a short time
+        predicts more validation labels beyond chance. Then it is trained in full.
+        """
+        chosen = settings.with_contraction("proved") if settings.chooses_contraction else settings
+        assembly = _assemble(chosen, self.graph, self.known, self.split.held_out)
+        if settings.chooses_contraction and assembly.method.on(assembly.inference).lipschitz is None:
+            settings = chosen = settings.with_contraction("free")
+            assembly = _assemble(chosen, self.graph, self.known, self.split.held_out)
+        history, interrupted = self._history(chosen, assembly, checkpoint)
+        if interrupted or not settings.chooses_contraction or not (self.split.val & self.graph.labelled).any():
+            return chosen, assembly.method, history, interrupted
+        free = settings.with_contraction("free")
+        try:
+            if self._clearly_better(free, history):
+                other = _assemble(free, self.graph, self.known, self.split.held_out)
+                better, interrupted = self._history(free, other, None)
+                return free, other.method, better, interrupted
+        except KeyboardInterrupt:
+            interrupted = True
+        return chosen, assembly.method, history, interrupted
+
+    def _clearly_better(self, settings: Settings, history: History) -> bool:
+        """Return whether a short training is right at so many more validation nodes that it is no chance.
+
+        Nothing is trained if so few nodes are wrong that even all of them could not show it.
+        """
+        here = Outcome.of(_prediction(history), self.graph, self.split.val).right
+        if not _beyond_chance(int((~here).sum()), 0):
+            return False
+        short = min(settings.training.max_epochs, settings.values.get("least_epochs", 1))
+        options = replace(settings.training, max_epochs=short, patience=short)
+        trial = _assemble(settings, self.graph, self.known, self.split.held_out).train(self._score(), options)
+        there = Outcome.of(_prediction(trial), self.graph, self.split.val).right
+        return _beyond_chance(int((there & ~here).sum()), int((here & ~there).sum()))
+
+    def _score(self) -> Scorer:
+        parts = {part: getattr(self.split, part) & self.graph.labelled for part in ("train", "val")}
+        return score_on(self.graph, parts, self.metric)
+
+    def _history(self, settings: Settings, assembly: Assembly, checkpoint: Path | None) -> tuple[History, bool]:
+        score, options = None, settings.training
+        least = min(options.max_epochs, settings.values.get("least_epochs", 1))
+        if (self.split.val & self.graph.labelled).any():
+            score = self._score()
+            options = replace(options, first_epoch=least - 1) if self.again else options
+        else:
+            options = replace(options, max_epochs=min(options.max_epochs, max(options.patience, least)))
+        identity = run_id.of(settings, self.graph, self.split) if checkpoint else ""
+        try:
+            history = assembly.train(score, options, path=checkpoint, run_id=identity, progress=self.progress)
+        except training.Interrupted as interruption:
+            return interruption.history, True
+        if history.best < 0 and history.end is End.NON_FINITE:
+            reason = "the loss is not finite; lower lr, or scale the features"
+            raise InputError(f"training ended in its first epoch: {reason}")
+        return history, False
+
+
+def _beyond_chance(gained: int, lost: int) -> bool:
+    """Return whether gains and losses of paired decisions differ by more than two standard errors (McNemar)."""
+    return gained - lost > 2 * math.sqrt(gained + lost)
 
 
 def _refitted(
@@ -249,6 +306,11 @@ class Outcome:
         assert graph.y is not None
         nodes = nodes & graph.labelled
         return cls(prediction.probabilities.cpu()[nodes], prediction.labels.cpu()[nodes], graph.y[nodes])
+
+    @property
+    def right(self) -> Tensor:
+        """Mask of the nodes whose labels are all predicted."""
+        return (self.predicted == self.truth).reshape(len(self.truth), -1).all(1)
 
 
 def pooled(outcomes: Sequence[Outcome]) -> Calibration | None:
