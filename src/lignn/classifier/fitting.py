@@ -339,8 +339,11 @@ def try_starts(prediction: Prediction) -> Starts | None:
     return None if unique_for_all_labels(prediction.bound) else measure(prediction)
 
 
-def warn_if_start_matters(prediction: Prediction) -> None:
-    """Warn if another start gives other predictions; to be called by functions that the user calls."""
+def warn_if_start_matters(prediction: Prediction) -> Starts | None:
+    """Warn if another start gives other predictions; to be called by functions that the user calls.
+
+    It returns what other starts give.
+    """
     starts = try_starts(prediction)
     if starts is not None and starts.differing > 0:
         message = (
@@ -348,3 +351,4 @@ def warn_if_start_matters(prediction: Prediction) -> None:
             f"(K̂ {starts.contraction:.3g}): there are several equilibria; a larger mask_rate or feature_mask may help"
         )
         warnings.warn(message, ConvergenceWarning, stacklevel=3)
+    return starts
