@@ -55,7 +55,7 @@ def fit(
     prediction = _prediction(history)
     outcomes = [Outcome.of(prediction, graph, split.val)]
     known = classes.known(graph, (split.train | split.val) & graph.labelled, settings.dtype)
-    again = again and not interrupted and history.best >= 0
+    again = again and not interrupted and (history.best >= 0 or history.end is End.AT_ONCE)
     try:
         if not interrupted:
             outcomes += [_fold(settings, graph, fold, assembly.method, history) for fold in folds]
