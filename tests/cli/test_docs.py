@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tools import commands as reference
 from typer.core import TyperGroup as Group
 from typer.main import get_command
 
@@ -33,8 +35,13 @@ def commands(document: str) -> list[list[str]]:
     return [shlex.split(line, comments=True) for line in lines if line.startswith("lignn ")]
 
 
-def in_this_process(function: Callable[[Any], Any], tasks: Iterable[Any], _jobs: int) -> Iterator[tuple[Any, Any]]:
-    return ((task, function(task)) for task in tasks)
+def in_this_process(
+    function: Callable[[Any], Any], tasks: Iterable[Any], _jobs: int, until: float | None = None
+) -> Iterator[tuple[Any, Any]]:
+    for task in tasks:
+        yield task, function(task)
+        if until is not None and time.monotonic() > until:
+            return
 
 
 @pytest.fixture
@@ -81,6 +88,11 @@ def test_options_of_mentioned_commands_exist(document: str) -> None:
         known = {flag for parameter in command.params for flag in (*parameter.opts, *parameter.secondary_opts)}
         for flag in (argument.split("=")[0] for argument in arguments if re.match(r"--?[a-z]", argument)):
             assert flag in known | {"--help", "--install-completion"}, f"{document}: {command.name} {flag}"
+
+
+def test_the_reference_of_commands_is_that_of_the_commands() -> None:
+    """`python tools/commands.py` writes it again."""
+    assert reference.PAGE.read_text(encoding="utf-8") == reference.page()
 
 
 def test_the_tutorials_python(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:

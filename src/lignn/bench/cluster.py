@@ -88,7 +88,7 @@ def bytes_of_step(graph: StoredGraph) -> tuple[int, int, int]:
 
 
 def _split(graph: StoredGraph) -> Any:
-    from lignn.classifier.fitting import own_split
+    from lignn.classifier.holdout import own_split
 
     return graph.splits[0] if graph.splits else own_split(graph, 0)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import scipy.sparse as sp
 import torch
 
@@ -81,12 +82,27 @@ def _of_store(wanted: Any, graph: StoredGraph) -> FeatureTransform | None:
     return graph.preparation
 
 
-def prepared(graph: Graph, preparation: FeatureTransform | None) -> Graph:
-    """Return `graph` with features that `preparation` makes of its columns; for None, the graph as it is."""
-    if preparation is None or isinstance(graph, StoredGraph):
+def prepared(graph: Graph, preparation: FeatureTransform | None, settings: Settings) -> Graph:
+    """Return `graph` with features that `preparation` makes of its columns.
+
+    Without a preparation they are taken as they are, but for rows of sparse features: these may be divided by their
+    lengths, so that a long text counts as much as a short one.
+    """
+    if isinstance(graph, StoredGraph):
         return graph
+    if preparation is None:
+        unit = settings.values.get("unit_rows", False) and settings.values["features"] != "raw"
+        return graph.replace(x=unit_rows(graph.x)) if unit and isinstance(graph.x, sp.csr_array) else graph
     x = preparation.transform(_rows(graph, preparation), graph.name)
     return graph.replace(x=x if x.shape[1] else None, feature_names=None)
+
+
+def unit_rows(x: sp.csr_array) -> sp.csr_array:
+    """Return `x` with every row divided by its length; rows of zeros stay."""
+    length = np.sqrt(x.multiply(x).sum(1, dtype=np.float64))
+    factor = np.divide(1, length, out=np.zeros_like(length), where=length > 0)
+    data = x.data * np.repeat(factor, np.diff(x.indptr))
+    return sp.csr_array((data.astype(x.dtype, copy=False), x.indices, x.indptr), shape=x.shape)
 
 
 def new_rows(features: Any, preparation: FeatureTransform | None) -> Any:

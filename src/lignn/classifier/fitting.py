@@ -3,40 +3,33 @@
 from __future__ import annotations
 
 import copy
+import math
 import warnings
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Generator, Tensor
-from torch.nn.functional import one_hot
 
 from lignn import training
 from lignn.classifier import columns, imbalance, planning, run_id
 from lignn.classifier.calibration import Calibration, calibrate
-from lignn.classifier.certificate import Starts, unique_for_all_labels
+from lignn.classifier.certificate import unique_for_all_labels
+from lignn.classifier.holdout import Holdout
 from lignn.classifier.model import Fitted
 from lignn.classifier.settings import Settings
-from lignn.equilibrium import Status, solve
-from lignn.equilibrium.solvers import Picard
-from lignn.errors import ConvergenceWarning, InputError, SplitError
-from lignn.graph import Graph, Split, headers
-from lignn.graph.splits import held_back
+from lignn.declarations import HELD_BACK
+from lignn.errors import ConvergenceWarning, InputError
+from lignn.graph import Graph, Split
 from lignn.labels import Classes, KnownLabels
 from lignn.methods import Carry, Method, Prediction
 from lignn.methods.method import Evaluation
-from lignn.store import StoredGraph, in_source_order
+from lignn.methods.starts import Starts, measure
+from lignn.store import StoredGraph
 from lignn.training import Assembly, End, History, Metric, Progress, assemble, score_on
-
-SHARE = 0.2
-"""Share of the labels, or of each class's, that is held back."""
-
-_PLAIN_STEPS = 100
-"""Steps of the plain map that K̂ is measured over; ten steps say little of the later ones."""
-
-_MOVED = 0.01
-"""Change of a probability below which two solves agree."""
+from lignn.training.loop import Scorer
 
 
 def fit(
@@ -45,30 +38,38 @@ def fit(
     """Train the method of `settings` on `graph`; see `NodeClassifier.fit`."""
     _check_graph(graph, settings)
     given = columns.from_one_source(graph, settings.values["features"] != "raw")
-    split, own_holdout = _split(given, split, settings.values["seed"])
+    held = Holdout.of(given, split, settings.values["seed"], _most_folds(settings))
+    split = held.split
     preparation = columns.learn(settings, given, split)
-    graph = columns.prepared(given, preparation)
+    graph = columns.prepared(given, preparation, settings)
     _check_features(graph, settings)
     classes, identity = Classes.of(graph), run_id.of(settings, graph, split) if checkpoint else ""
+    again, folds = _trains_again(settings, graph, held), held.folds
     if isinstance(graph, StoredGraph):  # from here on, a process sees its own rows only
         given = graph = graph.mine()
-        split = graph.share_of(split)
+        split, folds = graph.share_of(split), tuple(map(graph.share_of, folds))
     known = classes.known(graph, split.train & graph.labelled, settings.dtype)
     metric = imbalance.metric_of(settings, known)
     imbalance.warn(imbalance.about_metric(settings, metric, known, classes), level=2)
-    assembly = _assemble(settings, graph, known, split.held_out)
-    history, interrupted = _train_first(settings, assembly, graph, split, metric, progress, (checkpoint, identity))
+    checkpointed = None if checkpoint is None else (checkpoint, identity)
+    first = First(graph, split, known, metric, again, progress)
+    settings, method, history, interrupted = first.trained(settings, checkpointed)
     prediction = _prediction(history)
-    calibration = _calibration(settings, prediction, graph, split.val & graph.labelled)
+    outcomes = [Outcome.of(prediction, graph, split.val)]
     known = classes.known(graph, (split.train | split.val) & graph.labelled, settings.dtype)
-    refit = settings.values["refit"] and not interrupted and history.best >= 0
-    if refit:
-        try:
-            prediction = _refitted(settings, graph, split, assembly.method, history, known)
+    again = again and not interrupted and (history.best >= 0 or history.end is End.AT_ONCE)
+    try:
+        if not interrupted:
+            outcomes += [_fold(settings, graph, fold, method, history) for fold in folds]
+        if again:
+            prediction = _refitted(settings, graph, split, method, history, known)
             split = _with_training(split, known.mask)
-        except KeyboardInterrupt:
-            refit, interrupted = False, True
-    if own_holdout and not refit:
+    except KeyboardInterrupt:
+        again, interrupted = False, True
+    calibration = pooled(outcomes) if settings.values["calibrate"] else None
+    if len(outcomes) > 1:
+        history.final["val"] = score_of(outcomes, metric)
+    if held.own and not again:
         prediction = prediction.bound.with_labels(known.to(settings.device)).solve()
     rate = history.carry.mask_rate
     history = replace(history, prediction=None, carry=Carry())  # a classifier does not keep the tensors of training
@@ -87,17 +88,16 @@ def fit(
     )
 
 
-def _split(graph: Graph, given: Split | None, seed: int) -> tuple[Split, bool]:
-    """Return the split to fit with, and whether its validation labels were held back here.
+def _most_folds(settings: Settings) -> int:
+    """Return the largest number of folds; features that were learned without the first one allow no other."""
+    return 1 if settings.values["inductive"] else settings.values.get("folds", 1)
 
-    Predictions may use validation labels that `fit` held back by itself.
-    """
-    if given is None:
-        return own_split(graph, seed), True
-    split = checked_split(graph, given)
-    if (split.val & graph.labelled).any():
-        return split, False
-    return hold_back(graph, split, seed), True
+
+def _trains_again(settings: Settings, graph: Graph, held: Holdout) -> bool:
+    """Return whether to train once more with the validation labels, on which only `refit=True` trains if given."""
+    if settings.values["refit"] == HELD_BACK:
+        return held.own and bool((held.split.val & graph.labelled).any())
+    return settings.values["refit"]
 
 
 def _check_graph(graph: Graph, settings: Settings) -> None:
@@ -130,34 +130,99 @@ def _assemble(settings: Settings, graph: Graph, known: KnownLabels, unseen: Tens
     return assemble(build, graph, known, seed=settings.values["seed"], unseen=hidden, device=settings.device)
 
 
-def _train_first(
-    settings: Settings,
-    assembly: Assembly,
-    graph: Graph,
-    split: Split,
-    metric: Metric,
-    progress: Progress | None,
-    checkpoint: tuple[Path | None, str],
-) -> tuple[History, bool]:
-    """Train with the split's validation labels; return also whether training was interrupted.
+Checkpoint = tuple[Path, str]
+"""A checkpoint's file, and what tells this run from others."""
 
-    `checkpoint` is its file and what tells this run from others.
+
+@dataclass(frozen=True, eq=False)
+class First:
+    """The training that holds back validation labels.
+
+    Attributes:
+        graph: the graph.
+        split: the split.
+        known: the training labels.
+        metric: the score that chooses the epoch.
+        again: whether the same number of epochs is to be trained again with other labels. It is then at least the
+            setting `least_epochs`: an early epoch that is best by chance is bad with other labels.
+        progress: called after every epoch.
     """
-    score, options = None, settings.training
-    space = assembly.inference.space
-    if space.count(split.val & graph.labelled):
-        masks = {part: getattr(split, part) & graph.labelled for part in ("train", "val")}
-        score = score_on(graph, masks, metric, space)
-    else:
-        options = replace(options, max_epochs=min(options.max_epochs, options.patience))
-    file, identity = checkpoint
-    try:
-        history = assembly.train(score, options, path=file, run_id=identity, progress=progress)
-    except training.Interrupted as interruption:
-        return interruption.history, True
-    if history.best < 0 and history.end is End.NON_FINITE:
-        raise InputError("training ended in its first epoch: the loss is not finite; lower lr, or scale the features")
-    return history, False
+
+    graph: Graph
+    split: Split
+    known: KnownLabels
+    metric: Metric
+    again: bool
+    progress: Progress | None
+
+    def trained(self, settings: Settings, checkpoint: Checkpoint | None) -> tuple[Settings, Method, History, bool]:
+        """Train; return the settings with the contraction that was chosen, and whether training was interrupted.
+
+        A contraction that is to be chosen is the proved one, unless a free one that is trained for a short time
+        predicts more validation labels beyond chance. Then it is trained in full.
+        """
+        chosen = settings.with_contraction("proved") if settings.chooses_contraction else settings
+        assembly = _assemble(chosen, self.graph, self.known, self.split.held_out)
+        if settings.chooses_contraction and assembly.method.on(assembly.inference).lipschitz is None:
+            settings = chosen = settings.with_contraction("free")
+            assembly = _assemble(chosen, self.graph, self.known, self.split.held_out)
+        history, interrupted = self._history(chosen, assembly, checkpoint)
+        if interrupted or not settings.chooses_contraction or not self._has_validation(assembly):
+            return chosen, assembly.method, history, interrupted
+        free = settings.with_contraction("free")
+        try:
+            if self._clearly_better(free, history):
+                other = _assemble(free, self.graph, self.known, self.split.held_out)
+                better, interrupted = self._history(free, other, None)
+                return free, other.method, better, interrupted
+        except KeyboardInterrupt:
+            interrupted = True
+        return chosen, assembly.method, history, interrupted
+
+    def _clearly_better(self, settings: Settings, history: History) -> bool:
+        """Return whether a short training is right at so many more validation nodes that it is no chance.
+
+        Nothing is trained if so few nodes are wrong that even all of them could not show it.
+        """
+        here = Outcome.of(_prediction(history), self.graph, self.split.val).right
+        if not _beyond_chance(int((~here).sum()), 0):
+            return False
+        short = min(settings.training.max_epochs, settings.values.get("least_epochs", 1))
+        options = replace(settings.training, max_epochs=short, patience=short)
+        assembly = _assemble(settings, self.graph, self.known, self.split.held_out)
+        trial = assembly.train(self._score(assembly), options)
+        there = Outcome.of(_prediction(trial), self.graph, self.split.val).right
+        return _beyond_chance(int((there & ~here).sum()), int((here & ~there).sum()))
+
+    def _has_validation(self, assembly: Assembly) -> bool:
+        return assembly.inference.space.count(self.split.val & self.graph.labelled) > 0
+
+    def _score(self, assembly: Assembly) -> Scorer:
+        parts = {part: getattr(self.split, part) & self.graph.labelled for part in ("train", "val")}
+        return score_on(self.graph, parts, self.metric, assembly.inference.space)
+
+    def _history(self, settings: Settings, assembly: Assembly, checkpoint: Checkpoint | None) -> tuple[History, bool]:
+        score, options = None, settings.training
+        least = min(options.max_epochs, settings.values.get("least_epochs", 1))
+        if self._has_validation(assembly):
+            score = self._score(assembly)
+            options = replace(options, first_epoch=least - 1) if self.again else options
+        else:
+            options = replace(options, max_epochs=min(options.max_epochs, max(options.patience, least)))
+        file, identity = checkpoint or (None, "")
+        try:
+            history = assembly.train(score, options, path=file, run_id=identity, progress=self.progress)
+        except training.Interrupted as interruption:
+            return interruption.history, True
+        if history.best < 0 and history.end is End.NON_FINITE:
+            reason = "the loss is not finite; lower lr, or scale the features"
+            raise InputError(f"training ended in its first epoch: {reason}")
+        return history, False
+
+
+def _beyond_chance(gained: int, lost: int) -> bool:
+    """Return whether gains and losses of paired decisions differ by more than two standard errors (McNemar)."""
+    return gained - lost > 2 * math.sqrt(gained + lost)
 
 
 def _refitted(
@@ -166,7 +231,13 @@ def _refitted(
     """Train from fresh weights on all of `known`, for as many epochs as were best, and predict."""
     assembly = _assemble(settings, graph, known, split.test)
     assembly.method.adopt_choices(first)
-    return _prediction(assembly.train(None, replace(settings.training, max_epochs=history.best + 1)))
+    return _prediction(assembly.train(None, replace(settings.training, max_epochs=max(history.best + 1, 1))))
+
+
+def _fold(settings: Settings, graph: Graph, split: Split, first: Method, history: History) -> Outcome:
+    """Train from fresh weights on another part of the labels, for as many epochs, and predict the others."""
+    known = Classes.of(graph).known(graph, split.train & graph.labelled, settings.dtype)
+    return Outcome.of(_refitted(settings, graph, split, first, history, known), graph, split.val)
 
 
 def go_on(fitted: Fitted, known: KnownLabels, truth: Graph, epochs: int) -> Fitted:
@@ -220,77 +291,54 @@ def _further_seed(seed: int, epochs: int) -> int:
     return int(np.random.SeedSequence((seed, epochs)).generate_state(1, np.uint64)[0])
 
 
+def _calibration(settings: Settings, prediction: Prediction, graph: Graph, nodes: Tensor) -> Calibration | None:
+    """Fit the temperature to the labels of `nodes`, which were no input; None if not wanted, or with too few."""
+    return pooled([Outcome.of(prediction, graph, nodes)]) if settings.values["calibrate"] else None
+
+
 def _prediction(history: History) -> Prediction:
     assert history.prediction is not None  # training has ended
     return history.prediction
 
 
-def _calibration(settings: Settings, prediction: Prediction, graph: Graph, nodes: Tensor) -> Calibration | None:
-    """Fit the temperature to the labels of `nodes`, which were no input; None if not wanted, or with too few."""
-    assert graph.y is not None
-    if not settings.values["calibrate"]:
-        return None
-    space = prediction.problem.space
-    return calibrate(space.all_rows(prediction.probabilities.cpu()[nodes]), space.all_rows(graph.y[nodes]))
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Predictions at nodes whose labels were held back.
 
-
-def own_split(graph: Graph, seed: int) -> Split:
-    """Divide the known labels into training and validation; all unlabelled nodes are `test`, to be predicted."""
-    require_labels(graph)
-    return hold_back(graph, Split(graph.labelled, torch.zeros_like(graph.labelled), ~graph.labelled), seed)
-
-
-def hold_back(graph: Graph, split: Split, seed: int) -> Split:
-    """Return `split` with some labels of its training part as the validation part; its test part is unchanged.
-
-    If times or groups of the nodes are known, these are the latest labels or whole groups (`splits.held_back`).
-    Otherwise a fifth of each class is held back, but at least one label of a class with two or more, and at least one
-    label of each class is left for training. With one label a class nothing can be held back: validation is empty.
+    Attributes:
+        probabilities: of these nodes, m×c.
+        predicted: their predicted labels.
+        truth: their labels.
     """
-    assert graph.y is not None
-    generator = torch.Generator().manual_seed(seed)
-    known = (split.train & graph.labelled).nonzero().flatten()
-    if isinstance(graph, StoredGraph):
-        known = in_source_order(graph, known)
-    validation = torch.zeros_like(split.train)
-    chosen = held_back(graph, known, SHARE, seed)
-    if chosen is not None:
-        validation[chosen] = True
-        return Split(split.train & ~validation, validation, split.test)
-    strata = [known] if graph.is_multilabel else [known[graph.y[known] == c] for c in range(graph.num_classes)]
-    for nodes in strata:
-        count = min(max(round(SHARE * len(nodes)), 1), len(nodes) - 1)
-        if count > 0:
-            validation[nodes[torch.randperm(len(nodes), generator=generator)[:count]]] = True
-    return Split(split.train & ~validation, validation, split.test)
+
+    probabilities: Tensor
+    predicted: Tensor
+    truth: Tensor
+
+    @classmethod
+    def of(cls, prediction: Prediction, graph: Graph, nodes: Tensor) -> Outcome:
+        """Return the predictions at the labelled ones of `nodes` (a mask), whose labels were no input."""
+        assert graph.y is not None
+        nodes = nodes & graph.labelled
+        all_rows = prediction.problem.space.all_rows
+        parts = prediction.probabilities.cpu(), prediction.labels.cpu(), graph.y
+        return cls(*(all_rows(part[nodes]) for part in parts))
+
+    @property
+    def right(self) -> Tensor:
+        """Mask of the nodes whose labels are all predicted."""
+        return (self.predicted == self.truth).reshape(len(self.truth), -1).all(1)
 
 
-def checked_split(graph: Graph, split: Split) -> Split:
-    """Return `split` if it fits the graph and has labels to train with."""
-    if not isinstance(split, Split):
-        raise SplitError(f"split: a lignn.Split is needed, got {type(split).__name__}")
-    if split.num_nodes != graph.num_nodes:
-        raise SplitError(f"the split is over {split.num_nodes} nodes, the graph has {graph.num_nodes}")
-    require_labels(graph, split.train)
-    return split
+def pooled(outcomes: Sequence[Outcome]) -> Calibration | None:
+    """Fit the temperature to all held-back labels together, which were no input; None if there are too few."""
+    return calibrate(*(torch.cat([getattr(each, part) for each in outcomes]) for part in ("probabilities", "truth")))
 
 
-def require_labels(graph: Graph, among: Tensor | None = None) -> None:
-    """Raise unless there are labels of at least two classes (among some nodes)."""
-    where = "" if among is None else " among the training nodes"
-    known = graph.labelled if among is None else graph.labelled & among
-    if not known.any():
-        column = headers.likely("label", graph.feature_names or ()) if graph.y is None else None
-        hint = f"; if {column!r} holds the labels, rename it to 'label'" if column else ""
-        raise InputError(f"{graph.name}: no node has a label{where}; at least two classes need one{hint}")
-    if graph.is_multilabel:
-        return
-    assert graph.y is not None
-    present = graph.y[known].unique()
-    if len(present) < 2:
-        only = int(present[0])
-        name = repr(graph.class_names[only]) if graph.class_names else only
-        raise InputError(f"{graph.name}: all labels{where} are of class {name}; at least two classes need one")
+def score_of(outcomes: Sequence[Outcome], metric: Metric) -> float:
+    """Return the score on all held-back labels together."""
+    parts = ("probabilities", "predicted", "truth")
+    return metric(*(torch.cat([getattr(each, part) for each in outcomes]) for part in parts))
 
 
 def warn_if_unsolved(prediction: Prediction) -> None:
@@ -300,52 +348,27 @@ def warn_if_unsolved(prediction: Prediction) -> None:
 
 
 def try_starts(prediction: Prediction) -> Starts | None:
-    """Iterate the plain map, and solve from two other starts; compare with the prediction.
+    """Iterate the plain map, and solve from other starts; compare with the prediction.
 
     Nothing is tried, and None returned, if the equilibrium is proved to be unique, the map is linear (its spectral
     radius decides) or the method does not iterate.
     """
-    bound, solution = prediction.bound, prediction.solution
-    if solution is None or bound.map is None or bound.solver is None or not bound.accepts_start or bound.linear:
-        return None
-    if solution.status is Status.NON_FINITE or (bound.label_weight is not None and unique_for_all_labels(bound)):
-        return None
-    labels, generator = bound.problem.labels, torch.Generator().manual_seed(0)
-    c = labels.num_classes
-    if labels.multilabel:
-        states = [labels.draw_integers(0, 2, generator, c), 1 - prediction.labels.cpu()]
-    else:
-        shifted = prediction.labels.cpu() + labels.draw_integers(1, c, generator)
-        states = [one_hot(classes, c) for classes in (labels.draw_integers(0, c, generator), shifted % c)]
-    solver = replace(bound.solver, max_steps=max(bound.solver.max_steps, _PLAIN_STEPS))
-    plain = Picard(tol=torch.finfo(labels.onehot.dtype).tiny, max_steps=_PLAIN_STEPS)
-    space = bound.problem.space
-    contraction = solve(bound.map, torch.zeros_like(labels.onehot), plain, throw=False, space=space).contraction
-    found = prediction if solution.ok else bound.solve(solver=solver)  # what more steps change is told elsewhere
-    random, opposite = (_differing(found, bound.solve(state.to(labels.onehot), solver)) for state in states)
-    return Starts(contraction, random, opposite)
+    return None if unique_for_all_labels(prediction.bound) else measure(prediction)
 
 
-def _differing(one: Prediction, other: Prediction) -> float:
-    """Return the share of nodes whose label differs; a tie that falls otherwise by rounding does not count."""
-    n, space = len(one.labels), one.problem.space
-    moved = (one.probabilities - other.probabilities).abs().amax(1) > _MOVED
-    differing = moved & (one.labels != other.labels).reshape(n, -1).any(1)
-    return space.count(differing) / space.entries(differing)
-
-
-def warn_if_start_matters(prediction: Prediction) -> None:
+def warn_if_start_matters(prediction: Prediction) -> Starts | None:
     """Warn if another start gives other predictions; to be called by functions that the user calls.
 
-    A streamed graph is not solved again for this: it would take longer than many epochs. `diagnose` does it.
+    It returns what other starts give. A streamed graph is not solved again for this: it would take longer than many
+    epochs. `diagnose` does it.
     """
     if prediction.problem.streamed:
-        return
+        return None
     starts = try_starts(prediction)
-    most = 0.0 if starts is None else max(starts.random, starts.opposite)
-    if starts is not None and most > 0:
+    if starts is not None and starts.differing > 0:
         message = (
-            f"{most:.2%} of the predictions would be others if the solve had another start "
+            f"{starts.differing:.2%} of the predictions would be others if the solve had another start "
             f"(K̂ {starts.contraction:.3g}): there are several equilibria; a larger mask_rate or feature_mask may help"
         )
         warnings.warn(message, ConvergenceWarning, stacklevel=3)
+    return starts

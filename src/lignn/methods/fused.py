@@ -119,7 +119,9 @@ class InputMap:
         bound, tape = cast("BoundStep", self.step), step.tape(state.detach().contiguous())
         weights = _weights(cast(GCN, bound.backbone))
         logits = _kernels("taped").Taped.apply(state, bound.features, *weights, step, tape, inputs.backward)
-        out = bound.activated(logits)
+        if not bound.activated:  # logits cannot be iterated
+            return logits, None
+        out = bound.output(logits)
         output, backward, diagonal = out.detach(), inputs.backward.expand_as(out), bound.jacobian == "diagonal"
 
         def solve(b: Tensor, solver: Solver) -> Solution | None:
