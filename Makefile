@@ -5,15 +5,13 @@ PYTHON := python3
 endif
 BIN := .venv/bin
 
-.PHONY: demo test coverage lint format bench fuzz soak clean
+.PHONY: demo test coverage lint format dist docs docs-serve figures bench fuzz soak clean
 
 demo: .venv/installed
-	mkdir -p demo
-	$(BIN)/lignn compare weekday --preset paper --mask-rate adaptive --max-steps 100 --max-epochs 150 --runs 1 --jobs 2 \
-		-o demo/weekday.html
+	$(BIN)/python tools/demo.py
 
 # One worker a core, each with one thread of PyTorch: see tests/conftest.py.
-test: lint
+test: lint docs
 	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
 
 coverage: .venv/installed
@@ -24,23 +22,40 @@ lint: .venv/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# The site, into site/: strictly, a warning is an error.
+docs: .venv/installed
+	$(BIN)/python tools/site.py
+
+docs-serve: .venv/installed
+	$(BIN)/python tools/site.py --serve
+
+# Numbers and pictures of README and docs: from the records, and by running the examples.
+figures: .venv/installed
+	$(BIN)/lignn report results --docs README.md --docs docs
+	$(BIN)/python tools/commands.py
+	$(BIN)/python -m examples
+
 format: .venv/installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# The wheel and the sdist, each installed and used in a bare environment of every Python found. See RELEASING.md.
+dist: .venv/installed
+	$(BIN)/python tools/check_wheel.py
+
 bench: .venv/installed
 	$(BIN)/lignn bench
 
-# For hours: LIGNN_FUZZ seconds of mutated files, and every write failed in turn. See docs/faults.md.
+# For hours: LIGNN_FUZZ seconds of mutated files, and every write failed in turn. See docs/results/faults.md.
 LIGNN_FUZZ ?= 3600
 fuzz: .venv/installed
 	$(BIN)/python -m tests.faults.readers --seconds $(LIGNN_FUZZ) --examples 500
 	LIGNN_FAULTS=all $(BIN)/python -m pytest -n auto --dist worksteal tests/faults
 
-# The service for ten minutes: killed under writers, then under many clients. See docs/serving.md.
+# The service for ten minutes: killed under writers, then under many clients. See docs/get_started/serving.md.
 LIGNN_SOAK ?= 600
 soak: .venv/installed
-	$(BIN)/python -m tests.serve.soak --seconds $(LIGNN_SOAK)
+	$(BIN)/python -m tests.serve.soak --seconds $(LIGNN_SOAK) --record results/soak.jsonl
 
 # The checkout is installed in editable mode: only a change of what it depends on installs anything again.
 .venv/installed: pyproject.toml constraints.txt
@@ -49,4 +64,4 @@ soak: .venv/installed
 	touch $@
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .coverage
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .coverage build site dist .cache

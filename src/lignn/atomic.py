@@ -164,16 +164,23 @@ def whole_folder(path: str | PathLike[str], marker: str, ours: Collection[str]) 
 @contextmanager
 def replacement(path: str | PathLike[str]) -> Iterator[Path]:
     """Yield a temporary folder, which replaces `path`, whatever that is, when the body succeeds."""
-    target = Path(path).resolve()
-    temporary, old = _sibling(target), _sibling(target)
+    temporary = _sibling(Path(path).resolve())
     try:
         temporary.mkdir()
         yield temporary
-        sync_all(temporary)
-        if not _exchange(temporary, target):
-            _rename_both(temporary, target, old)
+        install(temporary, path)
     finally:
         remove(temporary)
+
+
+def install(folder: Path, path: str | PathLike[str]) -> None:
+    """Put a complete folder, which is beside `path`, in the place of `path`; what was there is removed."""
+    target = Path(path).resolve()
+    old = _sibling(target)
+    sync_all(folder)
+    if not _exchange(folder, target):
+        _rename_both(folder, target, old)
+    remove(folder)
     remove(old)
     _confirm(path, target.parent)
 

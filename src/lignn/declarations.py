@@ -78,6 +78,20 @@ KINDS: dict[Kind, tuple[type, ...]] = {
 
 
 @dataclass(frozen=True)
+class Range:
+    """Numbers that `lignn tune` may try.
+
+    Attributes:
+        low, high: the ends of the range.
+        log: whether factors matter, not differences.
+    """
+
+    low: float
+    high: float
+    log: bool = False
+
+
+@dataclass(frozen=True)
 class Parameter:
     """A parameter of `NodeClassifier`, and the command line's option of the same name.
 
@@ -88,7 +102,7 @@ class Parameter:
         choices: names that it accepts.
         takes_objects: whether an object may be given instead of a name.
         optional: whether None is allowed and stands for the preset's value.
-        search: the values that `lignn tune` tries.
+        search: what `lignn tune` tries: a range, or values.
         metavar: how `--help` shows the value.
     """
 
@@ -98,7 +112,7 @@ class Parameter:
     choices: tuple[str, ...] = ()
     takes_objects: bool = False
     optional: bool = True
-    search: tuple[Any, ...] = ()
+    search: Range | tuple[Any, ...] = ()
     metavar: str | None = None
 
 
@@ -115,7 +129,7 @@ class MethodDeclaration:
         summary: what it does, for reports.
         network: "labels" for a backbone on labels and features, "features" for a backbone on features alone, "one hop"
             for 3ference's SGC, "own" for a network that is not a backbone, "base" for a whole method (Correct and
-            Smooth), "none" for no network.
+            Smooth), "members" for several methods, "rows" for a classifier of rows, "none" for no network.
         parameters: parameters of `NodeClassifier` that this method has but not every method, and other options that a
             preset may set.
         needs: what the graph must have.
@@ -125,7 +139,7 @@ class MethodDeclaration:
 
     title: str
     summary: str
-    network: Literal["labels", "features", "one hop", "own", "base", "none"]
+    network: Literal["labels", "features", "one hop", "own", "base", "members", "rows", "none"]
     parameters: tuple[str, ...] = ()
     needs: frozenset[str] = frozenset({"edges"})
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -245,6 +259,21 @@ METHODS: dict[str, MethodDeclaration] = {
     "eignn": MethodDeclaration(
         "EIGNN", "a linear equilibrium of representations; labels are never an input", "own", _SOLVER, _FEATURES
     ),
+    "logistic": MethodDeclaration(
+        "logistic regression",
+        "logistic regression on features, the mean of neighbours' features and counts of their known labels",
+        "rows",
+        needs=frozenset(),
+    ),
+    "boosted": MethodDeclaration(
+        "boosted trees",
+        "trees of LightGBM on features, the mean of neighbours' features and counts of their known labels",
+        "rows",
+        needs=frozenset(),
+    ),
+    "ensemble": MethodDeclaration(
+        "ensemble", "the mean of several methods' probabilities", "members", needs=frozenset()
+    ),
 }
 
 _EVERYBODYS = {"hidden": 64, "lr": 0.01, "max_epochs": 1000}
@@ -286,12 +315,14 @@ BACKBONE_PRESETS: dict[str, dict[str, dict[str, Any]]] = {
 """Options of single networks by preset: batch normalisation by all nodes keeps an MLP from learning of few labels."""
 
 PARAMETERS: dict[str, Parameter] = {
-    "method": Parameter("text", _METHOD, choices=tuple(METHODS), takes_objects=True, optional=False),
+    "method": Parameter(
+        "text", _METHOD, "auto (of lignn fit), or ", choices=tuple(METHODS), takes_objects=True, optional=False
+    ),
     "backbone": Parameter("text", _METHOD, choices=BACKBONES, takes_objects=True, optional=False),
     "preset": Parameter("text", _METHOD, "Values of parameters that are not given: ", tuple(PRESETS), optional=False),
-    "hidden": Parameter("whole number", _METHOD, "Width of the hidden layers.", search=(64, 128)),
+    "hidden": Parameter("whole number", _METHOD, "Width of the hidden layers.", search=(32, 64, 128, 256)),
     "dropout": Parameter(
-        "number", _METHOD, "Share of the hidden units that is dropped in training.", search=(0.0, 0.5)
+        "number", _METHOD, "Share of the hidden units that is dropped in training.", search=Range(0.0, 0.8)
     ),
     "input_dropout": Parameter(
         "number", _TRAINING, "Share of the entries of the features that is dropped in training.", search=(0.0, 0.5)
@@ -300,10 +331,10 @@ PARAMETERS: dict[str, Parameter] = {
         "true or false", _METHOD, "Let rgcn pass messages against the edges too, with weights of their own."
     ),
     "feature_mask": Parameter(
-        "number", _METHOD, "Share of the nodes whose features are hidden in an epoch.", search=(0.0, 0.5)
+        "number", _METHOD, "Share of the nodes whose features are hidden in an epoch.", search=Range(0.0, 0.8)
     ),
-    "lr": Parameter("number", _TRAINING, "Learning rate of Adam.", search=(0.01, 0.003)),
-    "weight_decay": Parameter("number", _TRAINING, "Weight decay of Adam."),
+    "lr": Parameter("number", _TRAINING, "Learning rate of Adam.", search=Range(0.001, 0.03, log=True)),
+    "weight_decay": Parameter("number", _TRAINING, "Weight decay of Adam.", search=Range(1e-6, 1e-2, log=True)),
     "max_epochs": Parameter("whole number", _TRAINING, "Maximum number of epochs."),
     "patience": Parameter("whole number", _TRAINING, "Stop after this many epochs without a better validation score."),
     "metric": Parameter("text", _TRAINING, "Validation score that chooses the epoch: ", choices=tuple(METRICS)),
@@ -319,7 +350,7 @@ PARAMETERS: dict[str, Parameter] = {
         "number or 'adaptive'",
         _SOLVE,
         "Share of the nodes whose label input is hidden in an epoch.",
-        search=(0.25, 0.5, 0.75),
+        search=Range(0.1, 0.9),
         metavar="SHARE|adaptive",
     ),
     "forward_mask": Parameter("true or false", _SOLVE, "Hide label inputs in the forward solve too."),

@@ -48,6 +48,10 @@ class JournalError(LignnError, RuntimeError):
     """A journal of changes that cannot be opened, read or written."""
 
 
+class ProcessError(LignnError):
+    """A process of a run over several processes that has ended, so that the others cannot go on."""
+
+
 class ConvergenceError(LignnError, RuntimeError):
     """A solve that did not reach its tolerance; `solution` holds what it reached."""
 

@@ -17,11 +17,13 @@ from typing import Any, Literal
 import torch
 from torch import Generator, Tensor
 from torch.autograd.function import once_differentiable
-from torch.nn import functional
+from torch.nn.functional import binary_cross_entropy_with_logits
 
 from lignn.errors import ConfigError, InputError, did_you_mean
 from lignn.graph import Graph
 from lignn.graph.validate import check_classes
+from lignn.propagation.rows import Rows, dense
+from lignn.store import Share, share_of
 
 _FEW_CLASSES = 16
 
@@ -40,6 +42,16 @@ def softmax(logits: Tensor) -> Tensor:
         # Short rows do not fill a vector register: the softmax along columns is several times faster.
         return logits.T.contiguous().softmax(0).T
     return logits.softmax(1)
+
+
+def at_temperature(probabilities: Tensor, temperature: float, multilabel: bool) -> Tensor:
+    """Return `σ(log-odds / T)` of given probabilities; the order of classes stays."""
+    if temperature == 1:
+        return probabilities
+    logits = probabilities.clamp(min=1e-12).log()
+    if multilabel:
+        return ((logits - (1 - probabilities).clamp(min=1e-12).log()) / temperature).sigmoid()
+    return (logits / temperature).softmax(1)
 
 
 class DiagonalSoftmax(torch.autograd.Function):
@@ -84,12 +96,14 @@ class KnownLabels:
         onehot: `M_t Y`, n×c, with rows of zeros for unknown nodes; multi-hot for multi-label tasks.
         multilabel: whether a node may have several classes. If so, σ is the sigmoid and the loss binary cross-entropy.
         class_weight: weight of each class in the loss (c); None if all nodes count alike.
+        share: the nodes of the rows, if the graph is in a store; None: all nodes of a graph in memory.
     """
 
     mask: Tensor
     onehot: Tensor
     multilabel: bool = False
     class_weight: Tensor | None = None
+    share: Share | None = None
 
     @classmethod
     def of(cls, graph: Graph, mask: Tensor, dtype: torch.dtype = torch.float32) -> KnownLabels:
@@ -101,14 +115,17 @@ class KnownLabels:
         missing = (mask & ~graph.labelled).nonzero().flatten()
         if len(missing):
             raise InputError(f"node {missing[0].item()} of the mask has no label ({len(missing)} such nodes)")
-        if not mask.any():
+        share = share_of(graph)
+        if not (mask.any() if share is None else share.processes.sum(mask.sum())):
             raise InputError("no label is known: the training set is empty")
+        nodes = mask.nonzero().flatten()
         try:
+            onehot = torch.zeros(graph.num_nodes, graph.num_classes, dtype=dtype)
             if graph.is_multilabel:
-                onehot = graph.y.to(dtype)
+                onehot[nodes] = graph.y[nodes].to(dtype)
             else:
-                onehot = functional.one_hot(graph.y.clamp(min=0), graph.num_classes).to(dtype)
-            return cls(mask, onehot * mask[:, None], graph.is_multilabel)
+                onehot[nodes, graph.y[nodes]] = 1
+            return cls(mask, onehot, graph.is_multilabel, share=share)
         except RuntimeError:
             check_classes(graph.num_nodes, graph.num_classes)  # there may be too many to allocate them
             raise
@@ -117,6 +134,22 @@ class KnownLabels:
     def num_classes(self) -> int:
         """Number of classes, c."""
         return self.onehot.shape[1]
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes of all processes, n."""
+        return len(self.mask) if self.share is None else self.share.total
+
+    @property
+    def counts(self) -> Tensor:
+        """Number of known labels of each class, of all processes."""
+        counts = self.onehot.sum(0, dtype=torch.float64)
+        return counts if self.share is None else self.share.processes.sum(counts)
+
+    @cached_property
+    def _known_to_all(self) -> Tensor:
+        """Mask of the known nodes of all processes in the order of the source, so that all hide the same nodes."""
+        return self.mask if self.share is None else self.share.of_all(self.mask)
 
     def to(self, device: torch.device | str) -> KnownLabels:
         """Return the same labels on another device; the mask stays on the CPU."""
@@ -144,8 +177,9 @@ class KnownLabels:
         unknown = (~self.mask).to(self.onehot)[:, None]
         return LabelInput(unknown, self.onehot, unknown)
 
-    def activation(self, logits: Tensor, jacobian: SoftmaxJacobian = "exact") -> Tensor:
+    def activation(self, logits: Tensor | Rows, jacobian: SoftmaxJacobian = "exact") -> Tensor:
         """Return probabilities: σ is the softmax, or for multi-label tasks the sigmoid, whose Jacobian is diagonal."""
+        logits = logits if isinstance(logits, Tensor) else dense(logits)
         if self.multilabel:
             return logits.sigmoid()
         return softmax(logits) if jacobian == "exact" else DiagonalSoftmax.apply(logits)
@@ -161,7 +195,7 @@ class KnownLabels:
         """Return the same as `loss` of the probabilities; its gradient does not vanish where softmax underflows."""
         z, target = self._supervised(logits, nodes)
         if self.multilabel:
-            return functional.binary_cross_entropy_with_logits(z, target)
+            return self._mean(binary_cross_entropy_with_logits(z, target, reduction="none"))
         return self.mean(-(z.log_softmax(1) * target).sum(1), target)
 
     def loss(self, probabilities: Tensor, nodes: Tensor) -> Tensor:
@@ -169,7 +203,7 @@ class KnownLabels:
         p, target = self._supervised(probabilities, nodes)
         tiny = torch.finfo(p.dtype).tiny
         if self.multilabel:
-            return -(target * p.clamp(min=tiny).log() + (1 - target) * (1 - p).clamp(min=tiny).log()).mean()
+            return self._mean(-(target * p.clamp(min=tiny).log() + (1 - target) * (1 - p).clamp(min=tiny).log()))
         return self.mean(-p.mul(target).sum(1).clamp(min=tiny).log(), target)
 
     def mean(self, losses: Tensor, target: Tensor) -> Tensor:
@@ -178,9 +212,29 @@ class KnownLabels:
         A node of weight 2 counts as two nodes, as in PyTorch's `cross_entropy`.
         """
         if self.class_weight is None:
-            return losses.mean()
+            return self._mean(losses)
         weight = target @ self.class_weight.to(target.dtype)
-        return (losses * weight).sum() / weight.sum()
+        return self._sum(losses * weight) / self._sum(weight)
+
+    def _mean(self, losses: Tensor) -> Tensor:
+        """Return the mean over the supervised nodes of all processes."""
+        if self.share is None:
+            return losses.mean()
+        return self._sum(losses) / self.share.processes.sum(torch.tensor(losses.numel()))
+
+    def _sum(self, x: Tensor) -> Tensor:
+        """Return the sum over the nodes of all processes."""
+        return x.sum() if self.share is None else self.share.total_of(x.sum())
+
+    def draw(self, generator: Generator) -> Tensor:
+        """Draw a uniform number for each node."""
+        return torch.rand(len(self.mask), generator=generator) if self.share is None else self.share.rand(generator)
+
+    def draw_integers(self, low: int, high: int, generator: Generator, *width: int) -> Tensor:
+        """Draw integers from `low` to below `high` for each node: one, or a row of them."""
+        count = len(self.mask) if self.share is None else self.share.total
+        drawn = torch.randint(low, high, (count, *width), generator=generator)
+        return drawn if self.share is None else drawn[self.share.number]
 
     def hide(self, rate: float, generator: Generator) -> HiddenLabels:
         """Draw `I_o`: hide every node, known or not, with probability `rate`; redraw until a known node is hidden.
@@ -190,16 +244,17 @@ class KnownLabels:
         """
         if not 0 < rate < 1:
             raise ConfigError(f"a mask rate must be between 0 and 1, got {rate}")
-        nodes, _ = self._rows
-        if not len(nodes):
+        known = self._known_to_all
+        if not known.any():
             raise InputError("no label is known: there is nothing to learn from")
         for _ in range(_MAX_REDRAWS):
-            hidden = torch.rand(len(self.mask), generator=generator) < rate
-            if (hidden & self.mask).any():
+            hidden = torch.rand(len(known), generator=generator) < rate
+            if (hidden & known).any():
                 break
         else:
+            nodes = known.nonzero().flatten()
             hidden[nodes[torch.randint(len(nodes), (), generator=generator)]] = True
-        return HiddenLabels(self, hidden, rate)
+        return HiddenLabels(self, hidden if self.share is None else hidden[self.share.number], rate)
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +275,7 @@ class HiddenLabels:
     def given(self) -> KnownLabels:
         """`M_i Y`, `M_i = M_t - I_o M_t`: the labels that are inputs."""
         mask = self.known.mask & ~self.hidden
-        return KnownLabels(mask, self.known.onehot * self._column(mask), self.known.multilabel)
+        return replace(self.known, mask=mask, onehot=self.known.onehot * self._column(mask))
 
     @cached_property
     def supervised(self) -> Tensor:

@@ -1,6 +1,7 @@
 """The suites measure what they say; how their records are read, drawn and put into documents."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from lignn import bench
 from lignn.bench import (
     attention,
     baselines,
+    command,
     epoch,
     fit,
     latency,
@@ -29,7 +31,7 @@ from lignn.cli import main
 from lignn.errors import ConfigError, InputError
 from lignn.evaluation import peak
 
-DOCUMENT = Path(lignn.__file__).parents[2] / "docs" / "performance.md"
+DOCUMENT = Path(lignn.__file__).parents[2] / "docs" / "results" / "performance.md"
 
 
 def record(case="a", side="lignn", median=0.001, ratio=1.0, **more):
@@ -215,24 +217,28 @@ def test_quick_records_are_not_reported(tmp_path):
         report.read(tmp_path)
 
 
-def test_document_is_filled_and_can_be_filled_again(tmp_path):
-    document = tmp_path / "performance.md"
-    document.write_text(
-        "before\n<!-- bench epoch -->\nold\n<!-- end -->\nbetween\n<!-- bench fit -->\nkept\n<!-- end -->\n"
-    )
-    report.write(RECORDS, tmp_path / "epoch.jsonl")
-    assert report.fill(document, tmp_path) == ["epoch"]
-    once = document.read_text()
-    assert "| a | 1.00 ms ± 5 %, 30.0 MiB | 2.50 s ± 5 %, 9.50×, 2.00 GiB |" in once
-    assert "abacus, 2 of 2 cores" in once
-    assert "old" not in once
-    assert "kept" in once
-    report.fill(document, tmp_path)
-    assert document.read_text() == once
+def test_a_command_is_measured_beyond_its_imports(monkeypatch):
+    calls = []
+
+    def seconds(arguments, threads, kernels):
+        calls.append((arguments, threads, kernels))
+        return (7.0 if "fit" in arguments else 2.0) + threads + (0 if kernels is None else 10) * ("fit" in arguments)
+
+    monkeypatch.setattr(command, "_processor_seconds", seconds)
+    records = list(command.run(quick=True))
+    assert [record["side"] for record in records] == ["1 thread", "2 threads", "1 thread, no kernel on disk"]
+    assert [record["median"] for record in records] == [5.0, 5.0, 15.0]
+    assert {threads for _, threads, _ in calls} == {1, 2}
+    assert sum(arguments == command.IMPORTS for arguments, *_ in calls) == len(calls) / 2
+
+
+def test_processor_seconds_are_those_of_the_child():
+    assert command._processor_seconds(["-c", "sum(range(10**6))"], 1, None) > 0
 
 
 def test_the_document_has_a_place_for_every_suite():
-    assert {place[1] for place in report._PLACE.findall(DOCUMENT.read_text())} == set(bench.SUITES)
+    pages = DOCUMENT.read_text() + (DOCUMENT.parents[1] / "guides" / "scale.md").read_text()
+    assert sorted(re.findall(r"<!-- bench (\w+) -->", pages)) == sorted(bench.SUITES)
 
 
 def test_broken_records_are_named(tmp_path):
@@ -280,5 +286,5 @@ def test_command_line(tmp_path, capsys):
             main(["bench", "--report", *arguments, "--records", str(tmp_path)])
         assert end.value.code in (code, code or 0)
     output = capsys.readouterr()
-    assert "filled in epoch" in output.out
+    assert "filled in bench epoch" in output.out
     assert "there is no such document" in output.err

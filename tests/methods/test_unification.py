@@ -1,6 +1,6 @@
 """Table 1, executable: for every row the published iteration, the rewritten equilibrium, and what the code computes.
 
-The published and the rewritten forms are plain loops over dense matrices. `docs/unification.md` says it in words.
+The published and the rewritten forms are plain loops over dense matrices. `docs/how_it_works/family.md` has the words.
 """
 
 import pytest

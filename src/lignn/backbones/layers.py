@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from itertools import pairwise
 from typing import TypeGuard, cast
 
@@ -15,8 +16,9 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from lignn.backbones.first_product import FirstProduct
 from lignn.errors import ConfigError, InputError
-from lignn.propagation import Adjacency, SparseMatrix
+from lignn.propagation import Adjacency, Rows, SparseMatrix, StoredRows
 
 ALL_COLUMNS = slice(None)
 
@@ -50,11 +52,18 @@ class Linear(nn.Module):
         """Compute `A x Wᵀ` with these columns of W, without the bias."""
         if self.propagates_first(x):
             return self.product(adj @ x, columns)
+        if isinstance(x, SparseMatrix) and isinstance(adj, SparseMatrix) and adj.runs_here(self.weight):
+            return self.first_product(self.weight, x, adj, columns)
         return adj @ self.product(x, columns)
+
+    @cached_property
+    def first_product(self) -> FirstProduct:
+        """The last product with sparse features."""
+        return FirstProduct()
 
     def propagates_first(self, x: Tensor | SparseMatrix) -> TypeGuard[Tensor]:
         """Return whether `(A x) Wᵀ` is cheaper than `A (x Wᵀ)`: if x is dense and narrower than the output."""
-        return isinstance(x, Tensor) and x.shape[1] < self.weight.shape[0]
+        return propagates_first(x, self.weight.shape[0])
 
     def gain(self, columns: slice = ALL_COLUMNS, centred: Sides = (False, False)) -> Tensor:
         """Return `‖W‖₂` of these columns, see `spectral_norm`."""
@@ -64,6 +73,16 @@ class Linear(nn.Module):
         """Return the sizes, which the module's repr shows."""
         out, width = self.weight.shape
         return f"{width}, {out}, bias={self.bias is not None}"
+
+
+def propagates_first(x: Tensor | SparseMatrix, out: int) -> TypeGuard[Tensor]:
+    """Return whether `(A x) Wᵀ` is cheaper than `A (x Wᵀ)`: if x is dense and narrower than `out`, the output.
+
+    Features in a store whose product with a weight is not kept are propagated first: `A x` is kept, in a file.
+    """
+    if isinstance(x, StoredRows):
+        return not x.keeps(out)
+    return isinstance(x, Tensor | Rows) and x.shape[1] < out
 
 
 class Seeded(nn.Module):
@@ -99,6 +118,8 @@ class Dropout(Seeded):
         return kept
 
     def _draw(self, shape: tuple[int, ...], like: Tensor, generator: Generator | None) -> Tensor:
+        if isinstance(like, Rows):
+            return like.kept(self.p, generator)
         with torch.inference_mode(False):  # a mask drawn in a solve is taped in the step after it
             kept = torch.rand(shape, generator=generator, device="cpu") >= self.p
             return kept.to(like.device, like.dtype) / (1 - self.p)

@@ -11,7 +11,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from lignn.backbones.backbone import Convolution, ConvolutionStack, Norms
-from lignn.backbones.layers import ALL_COLUMNS, Sides, spectral_norm, uniform
+from lignn.backbones.layers import ALL_COLUMNS, Sides, propagates_first, spectral_norm, uniform
 from lignn.errors import ConfigError
 from lignn.graph import Graph
 from lignn.propagation import Adjacency, SparseMatrix, TypedAdjacency
@@ -51,7 +51,7 @@ class RGCNConv(Convolution):
     def linear(self, x: Tensor | SparseMatrix, adj: Adjacency, columns: slice = ALL_COLUMNS) -> Tensor:
         """Compute `x W_0 + Σ_r Ã_r x W_r`; of x and `x W_r`, the narrower one is propagated."""
         weights, parts = self.weights(columns), cast(TypedAdjacency, adj).parts
-        if isinstance(x, Tensor) and x.shape[1] < weights.shape[2]:
+        if propagates_first(x, weights.shape[2]):
             return torch.cat([x, *(part @ x for part in parts)], 1) @ weights.flatten(0, 1)
         total = x @ weights[0]
         for part, weight in zip(parts, weights[1:], strict=True):

@@ -16,9 +16,12 @@ from lignn.errors import ConfigError, did_you_mean
 SUITES = {
     "propagation": "products with Ã and with sparse features",
     "epoch": "one epoch of LI-GCN, 10 forward, adjoint and evaluation steps",
+    "command": "lignn fit on a small graph, as a command",
     "fit": "LI-GCN to the end of training, at the paper's settings",
     "baselines": "methods that the paper compares with",
     "scale": "epochs of LI-GCN on power-law graphs",
+    "store": "building of stores, and streamed epochs of LI-GCN beside those in memory",
+    "cluster": "two processes on a store, the bytes they exchange, and a killed one",
     "memory": "tensor memory of an epoch of LI-GCN",
     "latency": "one new label",
     "attention": "one layer of graph attention, forward and backward",

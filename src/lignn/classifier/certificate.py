@@ -7,14 +7,18 @@ from typing import Literal
 
 import numpy as np
 
+from lignn import notebook
 from lignn.equilibrium import Map, Solution, Status
 from lignn.equilibrium.wellposed import Bound, spectral_radius, theorem1
 from lignn.errors import InputError
 from lignn.methods import BoundMethod, Prediction
 from lignn.methods.starts import Starts
 from lignn.propagation import Adjacency, TypedAdjacency
+from lignn.propagation.streamed import StreamedAdjacency, StreamedTyped
 
 Verdict = Literal["yes", "no", "unknown"]
+
+_TYPED = (TypedAdjacency, StreamedTyped)
 
 PRODUCT = "product"
 """Name of the bound that contraction="proved" keeps (docs/contraction.md)."""
@@ -65,6 +69,9 @@ class Certificate:
         """Bound on the distance to the equilibrium, in the solver's norm: `residual / (1 - K̂)`."""
         return self.residual / (1 - self.contraction) if self.contraction < 1 else float("inf")
 
+    def _repr_html_(self) -> str:
+        return notebook.paragraphs(str(self))
+
     def __str__(self) -> str:
         if not self.solved:
             return "This method predicts in a fixed number of passes: there is no equilibrium to certify."
@@ -113,7 +120,8 @@ def certify(prediction: Prediction, starts: Starts | None) -> Certificate:
     bound, solution = prediction.bound, prediction.solution
     if solution is None or not bound.iterates:
         return Certificate(False, "no equilibrium", 0, 0.0, 0.0, 0.0, None, (), "unknown", "")
-    radius = _spectral_radius(bound.map, solution)
+    # Arnoldi's method would keep 40 vectors of the size of the state.
+    radius = None if prediction.problem.streamed else _spectral_radius(bound.map, solution)
     unique: Verdict = "unknown"
     if unique_for_all_labels(bound):
         unique = "yes"
@@ -193,16 +201,16 @@ def theorem1_bounds(bound: BoundMethod) -> list[Bound]:
     labels = bound.problem.labels
     activation = "sigmoid" if labels.multilabel else "softmax"
     norm = bound.problem.once(("norm", found.adjacency), lambda: _norm(found.adjacency))
-    bounds = theorem1(found.weight, len(labels.mask), norm, activation)
+    bounds = theorem1(found.weight, labels.num_nodes, norm, activation)
     # The readings "as stated" and "as proved" are for one operator; the spectral one holds for stacked ones too.
-    return bounds[2:] if isinstance(found.adjacency, TypedAdjacency) else bounds
+    return bounds[2:] if isinstance(found.adjacency, _TYPED) else bounds
 
 
 def _norm(adj: Adjacency) -> float:
     """Return `‖Ã‖₂`; for a directed graph its bound `√(‖Ã‖₁ ‖Ã‖_∞)`, for types of edges that of `[I; Ã_1; …]`."""
-    if isinstance(adj, TypedAdjacency):
+    if isinstance(adj, _TYPED):
         return adj.stacked_norm()
-    if adj.T is adj:
+    if isinstance(adj, StreamedAdjacency) or adj.T is adj:
         return adj.spectral_radius()
     matrix = adj.to_scipy()
     return float(np.sqrt(matrix.sum(0).max() * matrix.sum(1).max()))

@@ -12,6 +12,7 @@ import torch
 
 from lignn.errors import InputError
 from lignn.graph import Graph, Split
+from lignn.store import StoredGraph
 
 if TYPE_CHECKING:
     from lignn.classifier.settings import Settings
@@ -54,6 +55,8 @@ def learn(settings: Settings, graph: Graph, split: Split) -> FeatureTransform | 
         split: with the nodes that are held out.
     """
     wanted = settings.values["features"]
+    if isinstance(graph, StoredGraph):
+        return _of_store(wanted, graph)
     if wanted == "raw":
         if graph.table is not None and graph.x is None:
             raise InputError(_not_raw(graph))
@@ -70,12 +73,23 @@ def learn(settings: Settings, graph: Graph, split: Split) -> FeatureTransform | 
     return Preparation.fit(graph.table, seen, graph.name)
 
 
+def _of_store(wanted: Any, graph: StoredGraph) -> FeatureTransform | None:
+    """Return what made the features of a store when it was built."""
+    if not isinstance(wanted, str):
+        raise InputError(f"{graph.name}: the features of a store are made when it is built; leave out the transformer")
+    if wanted == "raw" and graph.preparation is not None:
+        raise InputError(f"{graph.name}: the store was built with prepared features; build it with --features raw")
+    return graph.preparation
+
+
 def prepared(graph: Graph, preparation: FeatureTransform | None, settings: Settings) -> Graph:
     """Return `graph` with features that `preparation` makes of its columns.
 
     Without a preparation they are taken as they are, but for rows of sparse features: these may be divided by their
     lengths, so that a long text counts as much as a short one.
     """
+    if isinstance(graph, StoredGraph):
+        return graph
     if preparation is None:
         unit = settings.values.get("unit_rows", False) and settings.values["features"] != "raw"
         return graph.replace(x=unit_rows(graph.x)) if unit and isinstance(graph.x, sp.csr_array) else graph

@@ -14,7 +14,7 @@ import torch
 from torch import Generator, Tensor
 
 from lignn import training
-from lignn.classifier import columns, imbalance, run_id
+from lignn.classifier import columns, imbalance, planning, run_id
 from lignn.classifier.calibration import Calibration, calibrate
 from lignn.classifier.certificate import unique_for_all_labels
 from lignn.classifier.holdout import Holdout
@@ -27,6 +27,7 @@ from lignn.labels import Classes, KnownLabels
 from lignn.methods import Carry, Method, Prediction
 from lignn.methods.method import Evaluation
 from lignn.methods.starts import Starts, measure
+from lignn.store import StoredGraph
 from lignn.training import Assembly, End, History, Metric, Progress, assemble, score_on
 from lignn.training.loop import Scorer
 
@@ -42,20 +43,24 @@ def fit(
     preparation = columns.learn(settings, given, split)
     graph = columns.prepared(given, preparation, settings)
     _check_features(graph, settings)
-    classes = Classes.of(graph)
+    classes, identity = Classes.of(graph), run_id.of(settings, graph, split) if checkpoint else ""
+    again, folds = _trains_again(settings, graph, held), held.folds
+    if isinstance(graph, StoredGraph):  # from here on, a process sees its own rows only
+        given = graph = graph.mine()
+        split, folds = graph.share_of(split), tuple(map(graph.share_of, folds))
     known = classes.known(graph, split.train & graph.labelled, settings.dtype)
     metric = imbalance.metric_of(settings, known)
     imbalance.warn(imbalance.about_metric(settings, metric, known, classes), level=2)
-    again = _trains_again(settings, graph, held)
+    checkpointed = None if checkpoint is None else (checkpoint, identity)
     first = First(graph, split, known, metric, again, progress)
-    settings, method, history, interrupted = first.trained(settings, checkpoint)
+    settings, method, history, interrupted = first.trained(settings, checkpointed)
     prediction = _prediction(history)
     outcomes = [Outcome.of(prediction, graph, split.val)]
     known = classes.known(graph, (split.train | split.val) & graph.labelled, settings.dtype)
-    again = again and not interrupted and history.best >= 0
+    again = again and not interrupted and (history.best >= 0 or history.end is End.AT_ONCE)
     try:
         if not interrupted:
-            outcomes += [_fold(settings, graph, fold, method, history) for fold in held.folds]
+            outcomes += [_fold(settings, graph, fold, method, history) for fold in folds]
         if again:
             prediction = _refitted(settings, graph, split, method, history, known)
             split = _with_training(split, known.mask)
@@ -99,6 +104,8 @@ def _check_graph(graph: Graph, settings: Settings) -> None:
     """Refuse a graph that lacks the edges that the method needs."""
     if not isinstance(graph, Graph):
         raise InputError(f"a lignn.Graph is needed, got {type(graph).__name__}; see Graph.read and Graph.from_pyg")
+    if isinstance(graph, StoredGraph):
+        planning.check(settings)
     if "edges" in settings.needs and not graph.num_edges:
         raise InputError(
             f"{graph.name} has no edges, so no label can reach another node; "
@@ -123,6 +130,10 @@ def _assemble(settings: Settings, graph: Graph, known: KnownLabels, unseen: Tens
     return assemble(build, graph, known, seed=settings.values["seed"], unseen=hidden, device=settings.device)
 
 
+Checkpoint = tuple[Path, str]
+"""A checkpoint's file, and what tells this run from others."""
+
+
 @dataclass(frozen=True, eq=False)
 class First:
     """The training that holds back validation labels.
@@ -144,7 +155,7 @@ class First:
     again: bool
     progress: Progress | None
 
-    def trained(self, settings: Settings, checkpoint: Path | None) -> tuple[Settings, Method, History, bool]:
+    def trained(self, settings: Settings, checkpoint: Checkpoint | None) -> tuple[Settings, Method, History, bool]:
         """Train; return the settings with the contraction that was chosen, and whether training was interrupted.
 
         A contraction that is to be chosen is the proved one, unless a free one that is trained for a short time
@@ -156,7 +167,7 @@ class First:
             settings = chosen = settings.with_contraction("free")
             assembly = _assemble(chosen, self.graph, self.known, self.split.held_out)
         history, interrupted = self._history(chosen, assembly, checkpoint)
-        if interrupted or not settings.chooses_contraction or not (self.split.val & self.graph.labelled).any():
+        if interrupted or not settings.chooses_contraction or not self._has_validation(assembly):
             return chosen, assembly.method, history, interrupted
         free = settings.with_contraction("free")
         try:
@@ -178,25 +189,29 @@ class First:
             return False
         short = min(settings.training.max_epochs, settings.values.get("least_epochs", 1))
         options = replace(settings.training, max_epochs=short, patience=short)
-        trial = _assemble(settings, self.graph, self.known, self.split.held_out).train(self._score(), options)
+        assembly = _assemble(settings, self.graph, self.known, self.split.held_out)
+        trial = assembly.train(self._score(assembly), options)
         there = Outcome.of(_prediction(trial), self.graph, self.split.val).right
         return _beyond_chance(int((there & ~here).sum()), int((here & ~there).sum()))
 
-    def _score(self) -> Scorer:
-        parts = {part: getattr(self.split, part) & self.graph.labelled for part in ("train", "val")}
-        return score_on(self.graph, parts, self.metric)
+    def _has_validation(self, assembly: Assembly) -> bool:
+        return assembly.inference.space.count(self.split.val & self.graph.labelled) > 0
 
-    def _history(self, settings: Settings, assembly: Assembly, checkpoint: Path | None) -> tuple[History, bool]:
+    def _score(self, assembly: Assembly) -> Scorer:
+        parts = {part: getattr(self.split, part) & self.graph.labelled for part in ("train", "val")}
+        return score_on(self.graph, parts, self.metric, assembly.inference.space)
+
+    def _history(self, settings: Settings, assembly: Assembly, checkpoint: Checkpoint | None) -> tuple[History, bool]:
         score, options = None, settings.training
         least = min(options.max_epochs, settings.values.get("least_epochs", 1))
-        if (self.split.val & self.graph.labelled).any():
-            score = self._score()
+        if self._has_validation(assembly):
+            score = self._score(assembly)
             options = replace(options, first_epoch=least - 1) if self.again else options
         else:
             options = replace(options, max_epochs=min(options.max_epochs, max(options.patience, least)))
-        identity = run_id.of(settings, self.graph, self.split) if checkpoint else ""
+        file, identity = checkpoint or (None, "")
         try:
-            history = assembly.train(score, options, path=checkpoint, run_id=identity, progress=self.progress)
+            history = assembly.train(score, options, path=file, run_id=identity, progress=self.progress)
         except training.Interrupted as interruption:
             return interruption.history, True
         if history.best < 0 and history.end is End.NON_FINITE:
@@ -305,7 +320,9 @@ class Outcome:
         """Return the predictions at the labelled ones of `nodes` (a mask), whose labels were no input."""
         assert graph.y is not None
         nodes = nodes & graph.labelled
-        return cls(prediction.probabilities.cpu()[nodes], prediction.labels.cpu()[nodes], graph.y[nodes])
+        all_rows = prediction.problem.space.all_rows
+        parts = prediction.probabilities.cpu(), prediction.labels.cpu(), graph.y
+        return cls(*(all_rows(part[nodes]) for part in parts))
 
     @property
     def right(self) -> Tensor:
@@ -342,8 +359,11 @@ def try_starts(prediction: Prediction) -> Starts | None:
 def warn_if_start_matters(prediction: Prediction) -> Starts | None:
     """Warn if another start gives other predictions; to be called by functions that the user calls.
 
-    It returns what other starts give.
+    It returns what other starts give. A streamed graph is not solved again for this: it would take longer than many
+    epochs. `diagnose` does it.
     """
+    if prediction.problem.streamed:
+        return None
     starts = try_starts(prediction)
     if starts is not None and starts.differing > 0:
         message = (

@@ -11,6 +11,7 @@ from torch import Tensor
 from lignn.errors import InputError, SplitError
 from lignn.graph import Graph, Split, headers
 from lignn.graph.splits import has_known, held_back
+from lignn.store import in_source_order
 
 SHARE = 0.2
 """Share of the labels, or of each class's, that is held back."""
@@ -85,7 +86,7 @@ def hold_back(graph: Graph, split: Split, seed: int, share: float = SHARE, fold:
     """
     assert graph.y is not None
     generator = torch.Generator().manual_seed(seed)
-    known = (split.train & graph.labelled).nonzero().flatten()
+    known = in_source_order(graph, (split.train & graph.labelled).nonzero().flatten())
     validation = torch.zeros_like(split.train)
     chosen = held_back(graph, known, share, seed)
     if chosen is not None:

@@ -34,7 +34,7 @@ def weighted(settings: Settings, classes: Classes, known: KnownLabels) -> KnownL
         return known
     if known.multilabel:
         raise ConfigError("class_weight: a node may have several classes here, so it has no weight; leave it out")
-    y = known.onehot[known.mask].argmax(1).cpu().numpy()
+    y = np.repeat(np.arange(len(classes)), known.counts.cpu().numpy().astype(np.int64))
     weights = wanted if isinstance(wanted, str) else _by_number(classes, wanted)
     present = np.unique(y)  # other classes have no node in the loss
     weight = np.ones(len(classes))

@@ -7,14 +7,14 @@ from dataclasses import replace
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from lignn.classifier import explain, fitting, imbalance, saving, scoring, suggest
+from lignn.classifier import explain, fitting, imbalance, pictures, saving, scoring, suggest
 from lignn.classifier.assessment import Assessed
 from lignn.classifier.calibration import at_temperature
 from lignn.classifier.certificate import Certificate, certify, one_line
@@ -24,6 +24,7 @@ from lignn.classifier.editing import GraphEditing
 from lignn.classifier.fitting import try_starts, warn_if_start_matters, warn_if_unsolved
 from lignn.classifier.model import Estimator, Fitted, Model
 from lignn.classifier.settings import Settings
+from lignn.classifier.sharing import gathered
 from lignn.classifier.update import Update, relabelled, solve_again
 from lignn.declarations import DEFAULT_BACKBONE, DEFAULT_METHOD
 from lignn.equilibrium import Gradient
@@ -33,6 +34,9 @@ from lignn.graph import Graph, Split
 from lignn.graph.names import node_number
 from lignn.methods import Method, Prediction
 from lignn.training import Progress
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
@@ -69,9 +73,10 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
             `anderson` unless another one is named.
         gradient: "exact", "paper", "last_step", or a gradient object.
         warm_start: start each epoch's solve from the last one's state.
-        contraction: what is promised about the equilibrium (docs/equilibrium.md). "proved": it is the only one, for any
-            labels; the weights of the label state are kept small enough. "measured": nothing was found that speaks
-            against it. "free": nothing. "auto": proved, unless free predicts held-out labels better beyond chance.
+        contraction: what is promised about the equilibrium (docs/guides/wellposed.md). "proved": it is the only one,
+            for any labels; the weights of the label state are kept small enough. "measured": nothing was found that
+            speaks against it. "free": nothing. "auto": proved, unless free predicts held-out labels better beyond
+            chance.
         calibrate: fit a temperature to the held-out labels.
         refit: train once more on all known labels, for as many epochs as the best epoch took. None for the preset
             "practical": only on labels that `fit` itself has held back, not on a given validation part.
@@ -80,8 +85,8 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         precision: "float32" or "float64".
         device: PyTorch device to compute on. Random numbers are drawn on the CPU, so a seed gives the same masks
             everywhere. Not run on an accelerator by this project's tests.
-        features: "auto" makes features of the columns of a graph's table (`Graph.table`; docs/features.md), and takes
-            the features of a graph without one as they are. "raw" takes features as they are, always. A fitted
+        features: "auto" makes features of the columns of a graph's table (`Graph.table`; docs/guides/features.md), and
+            takes the features of a graph without one as they are. "raw" takes features as they are, always. A fitted
             transformer of scikit-learn's kind makes features of the columns, or of the features of a graph without any.
         method_options: more options of the method, e.g. `{"lam": 0.5}` for lpa.
         backbone_options: more options of the backbone, e.g. `{"num_layers": 3}`.
@@ -321,10 +326,33 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         fitted, number = self._fitted, node_number(self.graph_, node)
         return explain.explain(fitted.prediction, self.graph_, fitted.classes, number, k, self.temperature_)
 
+    def plot_neighbourhood(self, node: Any, hops: int = 1, ax: Axes | None = None) -> Axes:
+        """Draw the nodes around one (its number or id), and return the axes.
+
+        The colour is the predicted class, faint where it is unsure; a ring is the known label.
+
+        Args:
+            node: the node in the middle.
+            hops: how far to go, in both directions of the edges; at most 60 nodes are drawn.
+            ax: axes to draw on; None for new ones.
+        """
+        check_is_fitted(self)
+        return pictures.neighbourhood(self.decision(), self.graph_, node_number(self.graph_, node), hops, ax)
+
     def suggest(self, k: int = 10) -> np.ndarray:
         """Return the numbers of the `k` unlabelled nodes to label next, the most valuable first."""
         check_is_fitted(self)
         return suggest.suggest(self._fitted.prediction, k).numpy()
+
+    def gathered(self) -> Self:
+        """Return this classifier with the rows of all processes, in the first of several processes that fitted it.
+
+        The others return it with their own rows. All processes must call this together.
+        """
+        check_is_fitted(self)
+        if isinstance(self._model, Fitted):
+            self._take(gathered(self._model))
+        return self
 
     def save(self, folder: str | PathLike[str], graph: bool = True) -> None:
         """Write the model, with the parameters it was fitted with, to a folder; `lignn.load` reads it.
@@ -335,7 +363,7 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
                 are in its files, and it predicts other graphs only.
         """
         check_is_fitted(self)
-        saving.write(folder, self._fitted if graph else self._model, graph=graph)
+        saving.write(folder, gathered(self._fitted) if graph else self._model, graph=graph)
 
     def _on(self, graph: Graph | None, known: Tensor | np.ndarray | None) -> Prediction:
         """Return the prediction on the fitted graph or another one; the labels it is given follow one rule."""

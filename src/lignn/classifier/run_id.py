@@ -15,7 +15,7 @@ from safetensors.torch import save
 from torch import nn
 
 from lignn.classifier.settings import Settings
-from lignn.graph import Graph, Split, archive
+from lignn.graph import Graph, Split
 from lignn.training.checkpoint import flatten
 
 
@@ -24,7 +24,7 @@ def of(settings: Settings, graph: Graph, split: Split) -> str:
     named = [_identity(part) for part in (settings.method, settings.backbone, settings.values["features"])]
     values = {name: value for name, value in settings.values.items() if name != "features"}
     plain = [sorted(options.items()) for options in (values, settings.method_options, settings.backbone_options)]
-    text = f"{archive.fingerprint(graph.replace(splits=(split,)))} {named} {plain}"
+    text = f"{graph.replace(splits=(split,)).fingerprint()} {named} {plain}"
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -31,6 +31,7 @@ from lignn.graph import Graph, Split
 from lignn.graph.split import PARTS
 from lignn.labels import KnownLabels
 from lignn.methods import BoundMethod, Prediction, Problem
+from lignn.store import StoredGraph
 from lignn.training import Metric
 
 
@@ -118,6 +119,8 @@ def elsewhere(model: Model, graph: Graph | None) -> Graph | None:
 
 def _same_content(one: Graph, other: Graph) -> bool:
     """Return whether two aligned graphs have the same nodes, edges, features and labels."""
+    if isinstance(one, StoredGraph) or isinstance(other, StoredGraph):
+        return type(one) is type(other) and one.fingerprint() == other.fingerprint()
     if (one.num_nodes, one.num_edges, one.num_features) != (other.num_nodes, other.num_edges, other.num_features):
         return False
     parts = ("y", "node_ids")

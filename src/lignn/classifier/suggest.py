@@ -21,6 +21,10 @@ def entropy(probabilities: Tensor, multilabel: bool) -> Tensor:
 
 def suggest(prediction: Prediction, k: int) -> Tensor:
     """Return `k` unlabelled nodes, the most valuable first: those within whose reach much uncertainty lies."""
+    if prediction.problem.streamed:
+        raise InputError(
+            "suggestions need the graph in memory, this one is in a store; fit it as StoredGraph.to_graph()"
+        )
     candidates = ~prediction.problem.labels.mask.to(prediction.problem.device)
     uncertainty = entropy(prediction.probabilities, prediction.problem.labels.multilabel) * candidates
     return most_valuable(prediction.problem.adjacency("row"), uncertainty, candidates, k)

@@ -16,6 +16,7 @@ from lignn.graph import Graph
 from lignn.graph.names import node_numbers
 from lignn.labels import Classes, KnownLabels
 from lignn.methods import BoundMethod, Prediction
+from lignn.store import rows_of, whole_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +63,11 @@ def relabelled(known: KnownLabels, graph: Graph, classes: Classes, labels: Mappi
     if not isinstance(labels, Mapping):
         raise InputError(f"labels: a mapping from nodes to labels is needed, got {type(labels).__name__}")
     mask, onehot = known.mask.clone(), known.onehot.clone()
-    for number, label in zip(node_numbers(graph, labels), labels.values(), strict=True):
+    rows = rows_of(graph)
+    for whole, label in zip(node_numbers(whole_of(graph), labels), labels.values(), strict=True):
+        number = whole - rows.start
+        if whole not in range(rows.start, rows.stop):
+            continue  # the row of another process
         mask[number] = label is not None
         onehot[number] = 0 if label is None else classes.row(label).to(onehot)
     return replace(known, mask=mask, onehot=onehot)

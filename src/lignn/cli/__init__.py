@@ -12,28 +12,72 @@ from typing import Annotated, Any
 import typer
 from typer.exceptions import TyperException
 
-from lignn.cli import bench, compare, datasets, diagnose, fit, inspect, labels, predict, report, reproduce, serve, tune
+from lignn import __version__
+from lignn.cli import (
+    bench,
+    compare,
+    datasets,
+    diagnose,
+    fit,
+    inspect,
+    labels,
+    predict,
+    report,
+    reproduce,
+    serve,
+    store,
+    tune,
+    workers,
+)
 from lignn.cli.process import ending_signals, prepare_streams
 from lignn.errors import ConvergenceWarning, DataWarning, ImbalanceWarning, InputError, LignnError
 
+EXAMPLES = {
+    "inspect": "lignn inspect payments -o inspect.html",
+    "fit": "lignn fit payments -o model",
+    "predict": "lignn predict model -o predictions.csv",
+    "compare": "lignn compare payments --runs 3",
+    "diagnose": "lignn diagnose model",
+    "tune": "lignn tune payments --trials 20 -o tuned.toml",
+    "serve": "lignn serve model",
+    "reproduce": "lignn reproduce table2 --only 'LI-GCN/chameleon' --jobs 2",
+    "report": "lignn report results",
+    "bench": "lignn bench epoch --quick",
+    "datasets": "lignn datasets info karate",
+    "labels": "lignn labels export model --to labels.csv",
+    "store": "lignn store build payments payments.store --parts 4",
+}
+"""An example of each command, which its help shows."""
+
+_STEPS = """Labels for a half-labelled graph, in five steps:
+
+  1. lignn inspect GRAPH                      look at the tables: columns, edges, labels, what looks wrong
+  2. lignn fit GRAPH -o MODEL                 train on the known labels
+  3. lignn predict MODEL -o predictions.csv   a label, a confidence and the evidence for every node
+  4. lignn compare GRAPH                      do labels help here? against GCN, C&S and label propagation
+  5. lignn diagnose MODEL                     can the equilibrium be relied on?
+
+GRAPH is a folder with nodes.csv and edges.csv, or the name of a dataset: try `lignn fit karate -o model`.
+`lignn --help` lists all commands, `lignn fit --help` all options with their defaults."""
+
 app = typer.Typer(
-    no_args_is_help=True,
+    invoke_without_command=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for verb in (inspect.inspect, fit.fit, predict.predict, compare.compare, diagnose.diagnose, tune.tune):
-    app.command()(verb)
+    app.command(epilog=f"Example: {EXAMPLES[verb.__name__]}")(verb)
 for verb in (serve.serve, reproduce.reproduce, report.report, bench.bench):
-    app.command()(verb)
-app.add_typer(datasets.app, name="datasets")
-app.add_typer(labels.app, name="labels")
+    app.command(epilog=f"Example: {EXAMPLES[verb.__name__]}")(verb)
+for name, group in {"datasets": datasets.app, "labels": labels.app, "store": store.app}.items():
+    app.add_typer(group, name=name, epilog=f"Example: {EXAMPLES[name]}")
 
 
 def _print_versions(wanted: bool) -> None:
     if not wanted:
         return
-    typer.echo(f"lignn {version('lignn')}, Python {python_version()}, {platform()}")
+    typer.echo(f"lignn {__version__}, Python {python_version()}, {platform()}")
     for package in ("torch", "torch_geometric", "numba", "numpy", "scipy", "scikit-learn", "pyarrow"):
         try:
             typer.echo(f"{package} {version(package)}")
@@ -44,6 +88,7 @@ def _print_versions(wanted: bool) -> None:
 
 @app.callback()
 def lignn(
+    context: typer.Context,
     _: Annotated[
         bool,
         typer.Option(
@@ -52,6 +97,8 @@ def lignn(
     ] = False,
 ) -> None:
     """Label-inputted implicit graph neural networks: the labels of a half-labelled graph."""
+    if context.invoked_subcommand is None:
+        typer.echo(_STEPS)
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -70,9 +117,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         warnings.showwarning = _show_warning
         try:
             prepare_streams()
+            workers.remember(arguments)
             code = app(arguments, standalone_mode=False)
         except LignnError as error:
-            typer.echo(f"error: {error}", err=True)
+            if workers.is_first() or not isinstance(error, InputError):  # all processes meet the same bad input
+                typer.echo(f"error: {error}", err=True)
             code = 2 if isinstance(error, InputError) else 1
         except TyperException as error:
             if message := error.format_message():  # `lignn` alone has printed its help

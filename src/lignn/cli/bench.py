@@ -12,7 +12,8 @@ def bench(
     suite: Annotated[
         str | None,
         typer.Argument(
-            help="propagation, epoch, fit, baselines, scale, memory, latency, attention, reading, limits or serve."
+            help="propagation, epoch, fit, baselines, scale, store, cluster, memory, latency, attention, reading, "
+            "limits or serve."
         ),
     ] = None,
     quick: Annotated[
@@ -34,9 +35,10 @@ def bench(
 ) -> None:
     """Measure lignn against what one would use instead, in turns in one process, and print the ratios."""
     if report is not None:
-        from lignn.bench.report import fill
+        from lignn.documents import Records, fill
 
-        typer.echo(f"{report}: filled in {', '.join(fill(report, records)) or 'nothing'}")
+        places = fill(report, Records(records.parent, records))
+        typer.echo(f"{report}: filled in {', '.join(places) or 'nothing'}")
         return
     from lignn import bench as suites
 

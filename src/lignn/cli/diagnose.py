@@ -8,14 +8,20 @@ import typer
 
 from lignn.cli.output import Json, print_json
 from lignn.cli.predict import Model, not_calibrated
+from lignn.cli.workers import Workers, launch
 
 
-def diagnose(model: Model, as_json: Json = False) -> None:
+def diagnose(model: Model, workers: Workers = 1, as_json: Json = False) -> None:
     """Say whether a model's equilibrium was reached and is the only one, and how its confidence was calibrated."""
+    launch(workers)
     from lignn import classifier
+    from lignn.processes import joined
 
-    loaded = classifier.load(model)
-    certificate = loaded.diagnose()
+    with joined() as processes:
+        loaded = classifier.load(model)
+        certificate = loaded.diagnose()
+    if not processes.is_first:
+        return
     if as_json:
         calibration = loaded.calibration_
         print_json(asdict(certificate) | {"calibration": None if calibration is None else asdict(calibration)})

@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lignn.cli.fit_auto import AUTO, Options
+from lignn.cli.fit_auto import fit as fit_auto
 from lignn.cli.options import NamedGraph, with_parameters
 from lignn.cli.output import Json
+from lignn.cli.workers import Workers, launch, refuse_several
 from lignn.declarations import DEFAULT_METRIC, METRICS
 
 if TYPE_CHECKING:
     from lignn.classifier import NodeClassifier
+    from lignn.classifier.settings import Settings
     from lignn.cli.running import Running
     from lignn.graph import Graph
+    from lignn.store import StoredGraph
 
 LARGE = 100
 """Features beyond this are worth a word."""
@@ -32,47 +37,125 @@ def fit(
     report: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="HTML page with the scores of every class, in pictures.")
     ] = None,
+    quality: Annotated[
+        str | None, typer.Option(help="With --method auto: fast, good (default) or best.", metavar="QUALITY")
+    ] = None,
+    time: Annotated[
+        str | None, typer.Option(help="With --method auto: end the search after this long, e.g. 2m.", metavar="TIME")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="With --method auto: number of processes; default: one per core.")
+    ] = None,
+    backbones: Annotated[
+        str | None, typer.Option(help="With --method auto: networks to try, e.g. gcn,sage.", metavar="NAME,…")
+    ] = None,
+    workers: Workers = 1,
+    memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Memory of each process for a store, e.g. 2GB; default: any.")
+    ] = None,
     as_json: Json = False,
     *,
     parameters: dict[str, Any],
 ) -> None:
-    """Train a classifier on the known labels of a graph; the model and its settings are saved."""
+    """Train a classifier on the known labels of a graph; the model and its settings are saved.
+
+    --method auto tries networks, label propagation and classifiers of tables, and keeps what is best on this graph.
+    """
+    options = Options(quality, time, jobs, backbones)
+    options.check(parameters.get("method"))
+    if parameters.get("method") == AUTO:
+        options.refuse_store(workers, memory)
+        fit_auto(graph, out, resume, not no_graph, report, as_json, parameters, options)
+        return
+    launch(workers)
+    _fit(graph, out, resume, no_graph, report, workers, memory, as_json, parameters)
+
+
+def _fit(
+    graph: NamedGraph,
+    out: Path,
+    resume: bool,
+    no_graph: bool,
+    report: Path | None,
+    workers: int,
+    memory: str | None,
+    as_json: bool,
+    parameters: dict[str, Any],
+) -> None:
+    """Train one method, save it and tell how good it is."""
     from lignn.classifier import NodeClassifier
-    from lignn.cli import feature_block, fit_summary, progress, reading
+    from lignn.cli import feature_block, fit_summary, progress
     from lignn.cli.running import Running
     from lignn.graph import splits
+    from lignn.processes import joined
 
     if report is not None:
         fit_summary.check(report)
     running = Running(out)
-    with running.alone():
+    with joined() as processes, running.alone(processes.is_first):
         parameters = running.resumed(parameters) if resume else running.fresh(parameters)
         classifier = NodeClassifier(**parameters)
-        resolved = _resolved(classifier)
-        data = reading.read(graph.source(resolved["features"]), quiet=as_json)
-        _warn_of_scale(data, resolved["features"])
-        reading.tell(data, quiet=as_json)
-        with running.kept(resolved, data):
+        resolved, quiet = _resolved(classifier), as_json or not processes.is_first
+        data = _read(graph, classifier, workers, memory, quiet)
+        with running.kept(resolved, data, processes.is_first):
             try:
                 sign = METRICS[resolved.get("metric", DEFAULT_METRIC)].sign
-                with progress.of_training(resolved["max_epochs"], as_json, sign) as tell:
+                with progress.of_training(resolved["max_epochs"], quiet, sign) as tell:
                     classifier.fit(data, splits.own(data), progress=tell, checkpoint=running.checkpoint)
             except KeyboardInterrupt:
-                command = ["lignn", "fit", *graph.arguments(), *["--no-graph"] * no_graph, "-o", str(out)]
-                _save_best(classifier, running, resolved, command, not no_graph)
+                if processes.is_first:
+                    command = ["lignn", "fit", *graph.arguments(), *["--no-graph"] * no_graph, "-o", str(out)]
+                    _save_best(classifier, running, resolved, command, not no_graph)
                 raise typer.Exit(130) from None
-            running.save(classifier, resolved, not no_graph)
+            running.save(classifier.gathered(), resolved, not no_graph)
+    if not processes.is_first:
+        return
     if not as_json:
         feature_block.say(classifier.features_)
     fit_summary.say(classifier, out, report, as_json, no_graph)
 
 
-def _resolved(classifier: NodeClassifier) -> dict[str, Any]:
-    """Every setting, the preset's among them; without those that the network does not have."""
+def _read(named: NamedGraph, classifier: NodeClassifier, workers: int, memory: str | None, quiet: bool) -> Graph:
+    """Return a graph in memory, or a stored one, of which a plan says what is kept in memory."""
+    from lignn.cli import reading, stored
+    from lignn.errors import InputError
+
+    if (store := stored.opened(named)) is not None:
+        return _planned(classifier, store, memory, quiet)
+    refuse_several(workers, named.graph)
+    if memory is not None:
+        raise InputError(f"--memory: {named.graph} is read into memory; for less, make a store by lignn store build")
+    features = _resolved(classifier)["features"]
+    data = reading.read(named.source(features), quiet)
+    _warn_of_scale(data, features)
+    reading.tell(data, quiet)
+    return data
+
+
+def _planned(classifier: NodeClassifier, graph: StoredGraph, memory: str | None, quiet: bool) -> Graph:
+    """Choose what to keep in memory, time a step, and print the plan."""
+    from lignn.classifier import planning
     from lignn.classifier.settings import Settings
-    from lignn.declarations import OF_NETWORK, PARAMETERS
 
     settings = Settings.of(classifier.get_params(deep=False))
+    chosen = planning.plan(settings, graph, None if memory is None else planning.parse_bytes(memory))
+    graph = graph.replace(keeps_features=chosen.keeps_features)
+    chosen = planning.timed(chosen, settings, graph)
+    if not quiet:
+        typer.echo(str(chosen), err=True)
+    return graph
+
+
+def _resolved(classifier: NodeClassifier) -> dict[str, Any]:
+    from lignn.classifier.settings import Settings
+
+    return resolved(Settings.of(classifier.get_params(deep=False)))
+
+
+def resolved(settings: Settings) -> dict[str, Any]:
+    """Return every setting, the preset's among them; without those that the network does not have."""
+    from lignn.declarations import OF_NETWORK, PARAMETERS
+
     network = settings.network()
     offered = [name for name in PARAMETERS if name not in OF_NETWORK or name in network]
     values = {name: value for name, value in settings.values.items() if name in offered}

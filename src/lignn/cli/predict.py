@@ -9,6 +9,7 @@ import typer
 
 from lignn.cli.options import Column, Ignore, Missing, NamedGraph, Undirected
 from lignn.cli.output import Json, print_json
+from lignn.cli.workers import Workers, launch
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -44,13 +45,16 @@ def predict(
     labels: Annotated[
         Path | None, typer.Option(help="New or corrected labels (columns id, label): they take effect at once.")
     ] = None,
+    workers: Workers = 1,
     as_json: Json = False,
 ) -> None:
     """Predict every node's label: id, label, confidence, evidence, the label given, all class probabilities."""
-    from lignn import classifier
+    launch(workers)
+    import torch
+
     from lignn.classifier import prediction_table
     from lignn.errors import InputError
-    from lignn.graph import label_table
+    from lignn.store import in_source_order
 
     if out is not None:
         prediction_table.check(out, *(path for path in (model, labels, graph, edges) if path is not None))
@@ -59,14 +63,16 @@ def predict(
     if graph is None:
         given = {"undirected": undirected or None, "missing": missing, "edges": edges}
         _refuse(given | {"column": column, "ignore": ignore, "split": split})
-    loaded = classifier.load(model)
-    if labels is not None:
-        loaded.update_labels(label_table.read(labels, loaded.graph_, loaded.class_names_))
+    loaded, first = _loaded(model, labels)
+    if not first:
+        return
     named = None if graph is None else NamedGraph(graph, edges, undirected, missing, column, ignore)
     other = None if named is None else _read(named, loaded, quiet=as_json)
     decision = loaded.decision(other, known=None if split is None else _known(other, split))
-    table = prediction_table.of(decision)
     report = _report(loaded, other, decision)
+    if graph is None:
+        decision = decision[in_source_order(loaded.graph_, torch.arange(len(decision))).numpy()]
+    table = prediction_table.of(decision)
     if out is not None:
         prediction_table.write(table, out)
     if as_json:
@@ -78,6 +84,20 @@ def predict(
         _say(decision, out, report)
         if loaded.calibration_ is None:
             typer.echo(f"confidence: {not_calibrated(loaded)}")
+
+
+def _loaded(model: Path, labels: Path | None) -> tuple[NodeClassifier, bool]:
+    """Load a model and let new labels take effect; return also whether this process is the one that writes."""
+    from lignn import classifier
+    from lignn.graph import label_table
+    from lignn.processes import joined
+    from lignn.store import whole_of
+
+    with joined() as processes:
+        loaded = classifier.load(model)
+        if labels is not None:
+            loaded.update_labels(label_table.read(labels, whole_of(loaded.graph_), loaded.class_names_))
+        return loaded.gathered(), processes.is_first
 
 
 def _report(classifier: NodeClassifier, other: Graph | None, decision: Decision) -> Report | None:

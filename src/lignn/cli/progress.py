@@ -63,8 +63,11 @@ def of_reading(files: Sequence[Path], quiet: bool) -> Iterator[None]:
 
 
 @contextmanager
-def of_runs(total: int, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """What to call, with a few words, after each of `total` runs; an interruption is told and ends the command."""
+def of_runs(total: int, quiet: bool, left: str = "nothing was written") -> Iterator[Callable[[str], None]]:
+    """What to call, with a few words, after each of at most `total` runs.
+
+    An interruption is told, with what is left of the work, and ends the command.
+    """
     done = 0
     try:
         with _shown(total, quiet) as show:
@@ -76,8 +79,27 @@ def of_runs(total: int, quiet: bool) -> Iterator[Callable[[str], None]]:
 
             yield tell
     except KeyboardInterrupt:
-        typer.echo(f"interrupted after {done} of {total} runs; nothing was written", err=True)
+        typer.echo(f"interrupted after {done} of {total} runs; {left}", err=True)
         raise typer.Exit(130) from None
+
+
+@contextmanager
+def of_search(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
+    """What to call after each fit of a search, with a few words, the number of fits so far and of those planned."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if quiet:
+        yield None
+    elif console.is_terminal:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (TextColumn("fits"), MofNCompleteColumn(), BarColumn(20), TimeElapsedColumn())
+        with Progress(*columns, TextColumn("{task.description}"), console=console) as bar:
+            task = bar.add_task("", total=None)
+            yield lambda words, done, total: bar.update(task, completed=done, total=total, description=words)
+    else:
+        yield lambda words, done, total: typer.echo(f"{done}/{total}  {words}", err=True)
 
 
 @contextmanager

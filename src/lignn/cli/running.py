@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lignn.classifier import NodeClassifier
     from lignn.graph import Graph
 
+_OF_AUTO = ("quality", "backbones")
 _GRAPH = "graph"
 """Beside an unfinished model's settings: the fingerprint of the graph that it is trained on."""
 
@@ -41,21 +42,33 @@ class Running:
         return self.model.with_name(f"{self.model.name}.checkpoint.toml")
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Refuse a second run for the same model at the same time: it would remove the files of the first."""
+    def alone(self, first: bool = True) -> Iterator[None]:
+        """Refuse a second run for the same model at the same time: it would remove the files of the first.
+
+        Of several processes, the `first` one writes all files.
+        """
         from lignn.atomic import locked
 
         self._check_places()
+        if not first:
+            yield
+            return
         busy = f"{self.model}: another lignn fit is making this model; wait until it is done, or choose another name"
         with locked(self.model.with_name(f".{self.model.name}.fit.lock"), busy):
             yield
 
-    def save(self, classifier: NodeClassifier, settings: dict[str, Any], graph: bool = True) -> None:
-        """Save a model together with its resolved settings, with or without its graph."""
+    def save(
+        self,
+        classifier: NodeClassifier,
+        settings: dict[str, Any],
+        graph: bool = True,
+        more: Mapping[str, str] | None = None,
+    ) -> None:
+        """Save a model together with its resolved settings, with or without its graph, and further files."""
         from lignn.classifier import saving
 
         heading = f"settings of {self.model.name}, for lignn fit --config"
-        saving.write(self.model, classifier._fitted, config.text(settings, heading), graph)
+        saving.write(self.model, classifier._fitted, config.text(settings, heading), graph, more)
 
     def fresh(self, given: dict[str, Any]) -> dict[str, Any]:
         """Return the settings of a new run; an interrupted one is not overwritten."""
@@ -84,14 +97,15 @@ class Running:
         check_file(self.checkpoint)
 
     def _read_unfinished(self) -> dict[str, Any]:
-        return config.read(self._unfinished, [*PARAMETERS, _GRAPH])
+        return config.read(self._unfinished, [*PARAMETERS, *_OF_AUTO, _GRAPH])
 
     @contextmanager
-    def kept(self, settings: dict[str, Any], graph: Graph) -> Iterator[None]:
+    def kept(self, settings: dict[str, Any], graph: Graph, first: bool = True) -> Iterator[None]:
         """Keep the settings while the body trains and saves; at its end, remove what is only needed to resume."""
-        from lignn.graph import archive
-
-        fingerprint = archive.fingerprint(graph)
+        fingerprint = graph.fingerprint()
+        if not (self.checkpoint.exists() or first):
+            yield
+            return
         if not self.checkpoint.exists():
             heading = f"settings of the unfinished {self.model.name}, for --resume"
             config.write(self._unfinished, settings | {_GRAPH: fingerprint}, heading)
@@ -102,7 +116,8 @@ class Running:
             )
         try:
             yield
-            self.checkpoint.unlink(missing_ok=True)
+            if first:
+                self.checkpoint.unlink(missing_ok=True)
         finally:
-            if not self.checkpoint.exists():
+            if first and not self.checkpoint.exists():
                 self._unfinished.unlink(missing_ok=True)

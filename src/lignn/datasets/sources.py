@@ -12,6 +12,7 @@ from lignn.datasets import catalogue
 from lignn.errors import DatasetError, InputError
 from lignn.graph import Graph
 from lignn.graph.reading import Reading
+from lignn.store import is_store
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,11 @@ class Source:
 @lru_cache(maxsize=1)
 def _read(source: Source, _files: tuple[tuple[str, int], ...]) -> Graph:
     if source.is_path:
+        if is_store(source.name):
+            raise InputError(
+                f"{source.name}: is a store, which lignn fit, predict, diagnose and inspect take; this needs the graph "
+                "in memory: give the tables that the store was built from"
+            )
         graph = Graph.read(
             source.name,
             source.edges,

@@ -11,18 +11,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from lignn.errors import unknown
+from lignn.processes import Processes
 
 
 class Space:
     """The reductions that solvers need, for a state that one process holds whole.
 
-    For a state that is spread over processes, override all four methods. Each must return the same numbers in every
-    process.
+    For a state that is spread over processes, see `Spread`, or override all its methods. Each must return the same
+    numbers in every process.
     """
 
     def norm(self, x: Tensor) -> float:
@@ -38,6 +40,14 @@ class Space:
         """Return the number of entries of `x`."""
         return x.numel()
 
+    def count(self, x: Tensor) -> int:
+        """Return the number of entries of `x` that are not zero."""
+        return int(x.count_nonzero())
+
+    def all_rows(self, x: Tensor) -> Tensor:
+        """Return the rows of `x` that all processes hold."""
+        return x
+
     def inner(self, rows: Tensor, x: Tensor) -> Tensor:
         """Return `rows @ x`, a sum over the entries of the state.
 
@@ -50,6 +60,37 @@ class Space:
 
 WHOLE = Space()
 """The space of a state that this process holds whole."""
+
+
+@dataclass(frozen=True)
+class Spread(Space):
+    """The reductions over a state whose rows are spread over processes."""
+
+    processes: Processes
+
+    def norm(self, x: Tensor) -> float:
+        """Return the Frobenius norm of all rows."""
+        return math.sqrt(self.processes.sum(torch.tensor(super().norm(x), dtype=torch.float64) ** 2).item())
+
+    def largest(self, x: Tensor) -> float:
+        """Return the largest absolute entry of all rows."""
+        return self.processes.largest(super().largest(x))
+
+    def entries(self, x: Tensor) -> int:
+        """Return the number of entries of all rows."""
+        return int(self.processes.sum(torch.tensor(x.numel())))
+
+    def count(self, x: Tensor) -> int:
+        """Return the number of entries of all rows that are not zero."""
+        return int(self.processes.sum(x.count_nonzero()))
+
+    def all_rows(self, x: Tensor) -> Tensor:
+        """Return the rows of `x` that all processes hold, in the order of the ranks."""
+        return self.processes.all_rows(x)
+
+    def inner(self, rows: Tensor, x: Tensor) -> Tensor:
+        """Return `rows @ x`, summed over all processes."""
+        return self.processes.sum(super().inner(rows, x))
 
 
 class Change:

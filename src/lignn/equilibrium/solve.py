@@ -11,16 +11,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor
 
+from lignn import notebook
 from lignn.equilibrium import norms
 from lignn.equilibrium.norms import WHOLE, Change, Norm, Space
 from lignn.errors import ConfigError, ConvergenceError
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 Map = Callable[[Tensor], Tensor]
+"""A function of a state, `z ↦ f(z)`."""
 
 Rule = Callable[[Tensor, Tensor, Tensor], Tensor]
 """A function `(z, f(z), f(z) - z) ↦ next z`."""
@@ -144,6 +149,16 @@ class Solution:
         drifts = self.status is Status.BUDGET and self.contraction >= 1
         advice = _NO_CONTRACTION if drifts else _ADVICE[self.status]
         return f"{self.status}: {reached}, K̂ {self.contraction:.3g}{advice}"
+
+    def plot_residuals(self, ax: Axes | None = None) -> Axes:
+        """Draw the residual of every step beside the tolerance, and return the axes."""
+        ax = notebook.axes(ax)
+        ax.semilogy(range(1, len(self.residuals) + 1), self.residuals, marker="o", color=notebook.BLUE)
+        if self.tol:
+            ax.axhline(self.tol, color=notebook.GREY, linestyle="--")
+            ax.annotate("tolerance", (1, self.tol), va="bottom", color=notebook.GREY)
+        ax.set(xlabel="step", ylabel="residual", title=f"{self.status}, K̂ {self.contraction:.3g}")
+        return ax
 
     def require(self) -> Solution:
         """Return this solution if it is `ok`.

@@ -9,14 +9,14 @@ from itertools import groupby
 import numpy as np
 
 from lignn.errors import quoted
-from lignn.features import describe
+from lignn.features import Column, describe
 from lignn.graph import Graph, Split
 from lignn.graph.split import PARTS
 
 _EXAMPLES = 3
 _WIDE = 40
 """Characters of a range that are printed."""
-_USES = {
+USES = {
     "id": "names the nodes",
     "label": "learned and predicted",
     "labels": "learned and predicted",
@@ -94,20 +94,21 @@ def columns(graph: Graph) -> tuple[InspectedColumn, ...]:
 
     A graph that was not read from tables has columns named by role; its features are one column, `x`.
     """
-    return (*_of_nodes(graph), *_features(graph), *_of_edges(graph))
+    ids = None if graph.node_ids is None else graph.node_ids[:_EXAMPLES].tolist()
+    return (*of_nodes(graph, ids), *_features(graph), *_of_edges(graph))
 
 
-def _of_nodes(graph: Graph) -> Iterator[InspectedColumn]:
-    """Yield the columns with a role, and the ignored ones."""
+def of_nodes(graph: Graph, ids: Sequence[str] | None) -> Iterator[InspectedColumn]:
+    """Yield the columns with a role, and the ignored ones; `ids` are the first ids, None if there are none."""
     read = None if graph.reading is None else graph.reading.nodes
     file, roles = ("nodes", ()) if read is None else (read.file, read.roles)
     names = dict(reversed(roles))
 
     def column(role: str, kind: str, missing: int, distinct: int, shown: str) -> InspectedColumn:
-        return InspectedColumn(file, names.get(role, role), role, kind, missing, distinct, shown, _USES[role])
+        return InspectedColumn(file, names.get(role, role), role, kind, missing, distinct, shown, USES[role])
 
-    if graph.node_ids is not None:
-        yield column("id", "id", 0, graph.num_nodes, _examples(graph.node_ids[:_EXAMPLES].tolist()))
+    if ids is not None:
+        yield column("id", "id", 0, graph.num_nodes, _examples(ids))
     if graph.y is not None:
         role = "labels" if graph.is_multilabel else "label"
         unknown = int((~graph.labelled).sum())
@@ -129,21 +130,26 @@ def _split(file: str, name: str, split: Split) -> InspectedColumn:
     sizes = {part: int(getattr(split, part).sum()) for part in PARTS}
     shown = ", ".join(f"{size:,} {part}" for part, size in sizes.items() if size)
     missing, parts = split.num_nodes - sum(sizes.values()), sum(size > 0 for size in sizes.values())
-    return InspectedColumn(file, name, "split", "category", missing, parts, shown, _USES["split"])
+    return InspectedColumn(file, name, "split", "category", missing, parts, shown, USES["split"])
 
 
 def _features(graph: Graph) -> Iterator[InspectedColumn]:
     read = None if graph.reading is None else graph.reading.nodes
     file, kind_of_node = ("nodes", None) if read is None else (read.file, dict(read.roles).get("type"))
     if graph.table is not None:
-        for one in describe(graph.table, graph.name):
-            role = "type" if one.name == kind_of_node else "feature" if one.used else "ignored"
-            counted = None if one.kind == "other" else one.distinct
-            yield InspectedColumn(file, one.name, role, one.kind, one.missing, counted, one.summary, one.treatment)
+        yield from of_table(file, describe(graph.table, graph.name), kind_of_node)
     elif graph.x is not None and graph.num_features:
         shown = f"{float(graph.x.min()):.6g} … {float(graph.x.max()):.6g}"
         used = f"{graph.num_features:,} features, used as they are"
         yield InspectedColumn(file, "x", "feature", "number", 0, None, shown, used)
+
+
+def of_table(file: str, described: Sequence[Column], kind_of_node: str | None) -> Iterator[InspectedColumn]:
+    """Yield the columns that become features, and those that cannot; `kind_of_node` names that of the role type."""
+    for one in described:
+        role = "type" if one.name == kind_of_node else "feature" if one.used else "ignored"
+        counted = None if one.kind == "other" else one.distinct
+        yield InspectedColumn(file, one.name, role, one.kind, one.missing, counted, one.summary, one.treatment)
 
 
 def _of_edges(graph: Graph) -> Iterator[InspectedColumn]:
@@ -151,7 +157,7 @@ def _of_edges(graph: Graph) -> Iterator[InspectedColumn]:
     file, names = ("edges", {}) if read is None else (read.file, dict(read.roles))
 
     def column(role: str, kind: str, distinct: int, shown: str) -> InspectedColumn:
-        return InspectedColumn(file, names.get(role, role), role, kind, 0, distinct, shown, _USES[role])
+        return InspectedColumn(file, names.get(role, role), role, kind, 0, distinct, shown, USES[role])
 
     for role, ends in zip(("source", "target"), graph.edge_index, strict=True):
         if role in names:

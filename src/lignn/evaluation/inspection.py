@@ -22,7 +22,7 @@ FEW = 5
 """Known labels of a class below which little can be learned of it."""
 _GAPS = 0.5
 """Share of missing values from which a column is worth a word."""
-_COUNTED, _LISTED = 1000, 100
+COUNTED, LISTED = 1000, 100
 """Largest number of classes whose transitions are counted, and listed."""
 _NAMED = 3
 """Names in a warning before the rest is counted."""
@@ -119,8 +119,7 @@ class Inspection:
 
 def inspect(graph: Graph) -> Inspection:
     """Return what `graph` holds."""
-    split = splits.own(graph)
-    known = graph.labelled if split is None else graph.labelled & (split.train | split.val)
+    known = known_labels(graph)
     component = measures.components(graph).bincount()
     counts = graph.edge_index[1].bincount(minlength=graph.num_nodes).bincount()
     seen = _with_labels(graph, known)
@@ -137,15 +136,21 @@ def inspect(graph: Graph) -> Inspection:
         degree_counts={degree: int(count) for degree, count in enumerate(counts) if count},
         components=len(component),
         largest_component=int(component.max()),
-        classes=_classes(graph, known),
+        classes=class_counts(graph, known),
         known=int(known.sum()),
         held_back=int((graph.labelled & ~known).sum()),
         homophily=None if transitions is None else _homophily(seen),
-        transitions=None if transitions is None or len(transitions) > _LISTED else transitions.tolist(),
+        transitions=None if transitions is None or len(transitions) > LISTED else transitions.tolist(),
         evidence=measures.one_way(graph, known) if known.any() else None,
         notes=() if graph.reading is None else (*graph.reading.nodes.notes, *graph.reading.edges.notes),
         several=graph.is_multilabel,
     )
+
+
+def known_labels(graph: Graph) -> Tensor:
+    """Return the mask of the labels that a fit would know."""
+    split = splits.own(graph)
+    return graph.labelled if split is None else graph.labelled & (split.train | split.val)
 
 
 def _with_labels(graph: Graph, known: Tensor) -> Graph:
@@ -163,7 +168,8 @@ def _edges(graph: Graph) -> dict[str, int]:
     return dict(zip(graph.edge_types, counts, strict=True))
 
 
-def _classes(graph: Graph, known: Tensor) -> dict[str, int]:
+def class_counts(graph: Graph, known: Tensor) -> dict[str, int]:
+    """Return the number of known labels by class."""
     if graph.y is None:
         return {}
     y = graph.y[known]
@@ -173,7 +179,7 @@ def _classes(graph: Graph, known: Tensor) -> dict[str, int]:
 
 def _transitions(graph: Graph) -> Tensor | None:
     """Return the label transitions; None where they are not defined."""
-    if graph.y is None or graph.is_multilabel or graph.num_classes > _COUNTED:
+    if graph.y is None or graph.is_multilabel or graph.num_classes > COUNTED:
         return None
     if not graph.labelled[graph.edge_index].all(0).any():
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -68,6 +69,25 @@ def resident(field: str) -> float | None:
     except OSError:
         return None
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(f"{field}:"))
+
+
+def anonymous(work: Callable[[], Any]) -> tuple[Any, float | None]:
+    """Return what `work` returns, and the peak of this process's anonymous memory in MiB; files do not count."""
+    highest = 0.0
+    done = threading.Event()
+
+    def watch() -> None:
+        nonlocal highest
+        while not done.wait(0.01):
+            highest = max(highest, resident("RssAnon") or 0.0)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        return work(), max(highest, resident("RssAnon") or 0.0) or None
+    finally:
+        done.set()
+        watcher.join()
 
 
 def of_tensors(work: Callable[[], object]) -> int:

@@ -79,11 +79,19 @@ class _Worker(Generic[Task]):
         self.connection.close()
 
 
-def each(function: Callable[[Task], Any], tasks: Iterable[Task], jobs: int) -> Generator[tuple[Task, Any], None, None]:
+def each(
+    function: Callable[[Task], Any], tasks: Iterable[Task], jobs: int, until: float | None = None
+) -> Generator[tuple[Task, Any], None, None]:
     """Call `function` with every task in `jobs` processes, and yield each task with its result or its `Failure`.
 
     The results come in the order in which they are ready. The processes end when the iteration does, also when it is
     left early by an exception or Ctrl-C.
+
+    Args:
+        function: what to call.
+        tasks: its arguments.
+        jobs: number of processes.
+        until: a time of `time.monotonic` at which the iteration ends, whatever is still under way.
     """
     waiting = list(reversed(list(tasks)))
     workers = [_Worker(function) for _ in range(min(jobs, len(waiting)))]
@@ -91,7 +99,10 @@ def each(function: Callable[[Task], Any], tasks: Iterable[Task], jobs: int) -> G
         for worker in workers:
             worker.give(waiting.pop())
         while busy := {worker.connection: worker for worker in workers if worker.task is not None}:
-            for ready in wait(list(busy)):
+            done = wait(list(busy), None if until is None else max(until - time.monotonic(), 0))
+            if not done:
+                return
+            for ready in done:
                 worker = busy[ready]  # type: ignore[index]
                 yield worker.collect()
                 if waiting:

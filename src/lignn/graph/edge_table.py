@@ -44,7 +44,7 @@ def read(table: Table, columns: Mapping[str, str], ids: pa.Array, metadata: Meta
         metadata: what is known of the folder.
         tell: tell of unknown nodes too; otherwise they raise `UnknownNodesError`.
     """
-    numbers = _whole_numbers(ids)
+    numbers = whole_numbers(ids)
     if numbers is not None:
         with suppress(BadRowsError):  # an end may be a number in another form, or none
             return _read(table, columns, numbers, metadata)
@@ -55,7 +55,14 @@ def read(table: Table, columns: Mapping[str, str], ids: pa.Array, metadata: Meta
             raise
         tell_unknown(table, columns, ids, metadata)
     except BadRowsError as problem:
-        faults.report(table, _checks(columns, ids, metadata), str(problem))
+        tell_faults(table, columns, ids, metadata, str(problem))
+
+
+def tell_faults(
+    table: Table, columns: Mapping[str, str], ids: pa.Array, metadata: Metadata, otherwise: str
+) -> NoReturn:
+    """Raise the error for a table that cannot be read; `otherwise` is the message if no cell is found to be wrong."""
+    faults.report(table, _checks(columns, ids, metadata), otherwise)
 
 
 def tell_unknown(
@@ -95,7 +102,7 @@ def _lookup(texts: pa.Array, ids: pa.Array, metadata: Metadata) -> np.ndarray:
     return number.to_numpy()
 
 
-def _whole_numbers(ids: pa.Array) -> pa.Array | None:
+def whole_numbers(ids: pa.Array) -> pa.Array | None:
     """Return the ids as whole numbers if each is written as Python writes it, else None; numbers are quicker."""
     try:
         numbers = ids.cast(pa.int64())

@@ -28,7 +28,11 @@ def label_transitions(graph: Graph) -> Tensor:
 
 def edge_homophily(graph: Graph) -> float:
     """Return the share of edges between labelled nodes that join equal labels (the paper's *intra-class edges*)."""
-    counts = _transition_counts(graph)
+    return edge_share(_transition_counts(graph))
+
+
+def edge_share(counts: Tensor) -> float:
+    """Return edge homophily from the numbers of edges by the classes of their ends (c×c)."""
     return (counts.trace() / counts.sum()).item()
 
 
@@ -45,11 +49,16 @@ def adjusted_homophily(graph: Graph) -> float:
 
     Platonov et al., "Characterizing graph datasets for node classification", 2023.
     """
-    counts = _transition_counts(graph)
-    chance = ((counts.sum(0) + counts.sum(1)) / (2 * counts.sum())).square().sum().item()
-    if chance == 1:
+    adjusted = adjusted_share(_transition_counts(graph))
+    if adjusted is None:
         raise GraphError(f"{graph.name}: adjusted homophily is not defined if all edges join nodes of one class")
-    return (edge_homophily(graph) - chance) / (1 - chance)
+    return adjusted
+
+
+def adjusted_share(counts: Tensor) -> float | None:
+    """Return adjusted homophily from the numbers of edges by the classes of their ends; None if it is not defined."""
+    chance = ((counts.sum(0) + counts.sum(1)) / (2 * counts.sum())).square().sum().item()
+    return None if chance == 1 else (edge_share(counts) - chance) / (1 - chance)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -111,6 +111,18 @@ def _strict(table: Table, columns: NodeColumns) -> tuple[dict[str, pa.Array], np
     if columns.time is not None:
         cells[columns.time] = table.inferred([columns.time], ()).column(0)
     return cells, np.concatenate(numbers) if numbers else None
+
+
+def numbers(table: Table, columns: NodeColumns, metadata: Metadata) -> Iterator[np.ndarray]:
+    """Yield the features as numbers in single precision, in blocks of rows; raise where a cell is none."""
+    try:
+        for block in table.blocks(dict.fromkeys(columns.features, pa.float32())):
+            rows = np.column_stack([column.to_numpy(zero_copy_only=False) for column in block.columns])
+            if not np.isfinite(rows).all():
+                raise BadRowsError("a feature is not finite")
+            yield rows
+    except BadRowsError as problem:
+        faults.report(table, _checks(table, columns, metadata, None, strict=True), str(problem))
 
 
 def _check_ids(table: Table, ids: pa.Array) -> None:

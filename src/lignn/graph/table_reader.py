@@ -41,7 +41,7 @@ from lignn.graph.roles import NodeColumns, Wanted
 from lignn.graph.table_file import TEXT, Table
 from lignn.graph.text_table import SqliteTable
 
-_FEATURE_FILES = ("features.npy", "features.npz")
+FEATURE_FILES = ("features.npy", "features.npz")
 TABLE_FILE = "features.arrow"
 
 
@@ -93,7 +93,7 @@ def read(tables: Tables, wanted: Wanted, missing: Collection[str] | None = None,
         strict: read all features as numbers in single precision, without a table.
     """
     metadata = Metadata() if tables.folder is None else Metadata.read(tables.folder)
-    columns, ends, notes = _columns(tables, wanted, metadata)
+    columns, ends, notes = columns_of(tables, wanted, metadata)
     raw = strict or metadata.is_exact
     columns = replace(columns, type=None) if raw else columns
     nodes = node_table.read(tables.nodes, columns, metadata, missing, raw)
@@ -104,11 +104,13 @@ def read(tables: Tables, wanted: Wanted, missing: Collection[str] | None = None,
         columns, notes = replace(columns, type=None) if raw else columns, (_note(columns.id),)
         nodes = node_table.read(tables.nodes, columns, metadata, missing, raw)
         edges = edge_table.read(tables.edges, ends, nodes.ids, metadata, tell=True)
-    reading = _reading(tables, columns, ends, nodes, notes)
+    reading = reading_of(tables, columns, ends, nodes, notes)
     return _graph(tables, nodes, edges, metadata, reading, strict)
 
 
-def _columns(tables: Tables, wanted: Wanted, metadata: Metadata) -> tuple[NodeColumns, dict[str, str], tuple[str, ...]]:
+def columns_of(
+    tables: Tables, wanted: Wanted, metadata: Metadata
+) -> tuple[NodeColumns, dict[str, str], tuple[str, ...]]:
     """Return the columns of the nodes and of the edges by role, and notes on them."""
     nodes, edges = tables.nodes, tables.edges
     given, ignored = wanted.given(nodes, roles.OF_NODES), wanted.left_out(nodes, edges)
@@ -161,9 +163,10 @@ def _other_key(
     return roles.of_nodes(tables.nodes, given, ignored, fits[0])
 
 
-def _reading(
+def reading_of(
     tables: Tables, columns: NodeColumns, ends: dict[str, str], nodes: Nodes, notes: tuple[str, ...]
 ) -> Reading:
+    """Return how the tables were read."""
     of_nodes = TableReading(
         Path(str(tables.nodes.path)).name,
         columns.pairs,
@@ -213,7 +216,7 @@ def _graph(tables: Tables, nodes: Nodes, edges: Edges, metadata: Metadata, readi
 
 def _read_features(folder: Path, num_nodes: int) -> Any:
     """Return the features in features.npy or features.npz; None if there is no such file."""
-    paths = [folder / name for name in _FEATURE_FILES if lexists(folder / name)]
+    paths = [folder / name for name in FEATURE_FILES if lexists(folder / name)]
     if len(paths) > 1:
         raise TableError(f"{folder}: both {paths[0].name} and {paths[1].name} exist; keep one of them")
     return files.read_features(paths[0], num_nodes) if paths else None

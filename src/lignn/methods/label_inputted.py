@@ -81,9 +81,9 @@ class LabelInputted(Method):
         rate = carry.mask_rate or (0.5 if self.mask_rate == "adaptive" else self.mask_rate)
         labels = problem.labels.hide(rate, generator)
         with frozen_dropout(self.step, generator):
-            seen = problem.knowing(self.masking.seen(labels))
+            seen, space = problem.knowing(self.masking.seen(labels)), problem.space
             step = self.step.bind(seen)
-            described = self._described(labels)
+            described = self._described(seen, labels)
             solved = InputMap(step, partial(self.masking.solved, labels), described[0], self._uncounted)
             masked_features = seen.hide_features(self.feature_mask, generator) if self.feature_mask else seen
             taped_step = self.step.bind(masked_features) if self.feature_mask else step
@@ -91,10 +91,11 @@ class LabelInputted(Method):
                 solved,
                 taped=InputMap(self.step.supervised(taped_step), partial(self.masking.taped, labels), described[1]),
                 approximate=self._approximate(masked_features, labels),
+                space=space,
             )
             solution = self._known(carry, problem, solved)
             if solution is None:
-                solution = solve(solved, self._start(problem, carry.state), self.solver, throw=False)
+                solution = solve(solved, self._start(problem, carry.state), self.solver, throw=False, space=space)
             out = self.gradient.attach(solution, maps, self.solver)
         return Epoch(self.step.loss(labels.known, out, labels.supervised), problem, carry, solution, rate)
 
@@ -133,11 +134,11 @@ class LabelInputted(Method):
         step = self.step.bind_adjoint(problem)
         if step is None:
             return None
-        return InputMap(step, partial(self.masking.taped, labels), self._described(labels)[1], self._uncounted)
+        return InputMap(step, partial(self.masking.taped, labels), self._described(problem, labels)[1], self._uncounted)
 
-    def _described(self, labels: HiddenLabels) -> tuple[LabelInput | None, LabelInput | None]:
+    def _described(self, problem: Problem, labels: HiddenLabels) -> tuple[LabelInput | None, LabelInput | None]:
         """Return the inputs of the solved and of the taped map as factors and offsets, if the masking knows them."""
-        describe = getattr(self.masking, "inputs", None)
+        describe = None if problem.streamed else getattr(self.masking, "inputs", None)
         return (None, None) if describe is None else describe(labels)
 
     def _next_rate(self, epoch: Epoch) -> float | None:
@@ -162,7 +163,8 @@ class LabelInputted(Method):
         Dropout, batch normalisation or a change of the weights make another map, whose first step differs.
         """
         with torch.no_grad():
-            return any(torch.equal(solved(torch.zeros_like(mark)), mark) for mark in evaluation.mark)
+            changes = (solved(torch.zeros_like(mark)) - mark for mark in evaluation.mark)
+            return any(evaluation.problem.space.largest(change) == 0 for change in changes)
 
     @property
     def _may_repeat(self) -> bool:

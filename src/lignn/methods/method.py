@@ -10,6 +10,7 @@ from torch import Generator, Tensor, nn
 
 from lignn.equilibrium import Solution, Status
 from lignn.methods.problem import BoundMethod, Prediction, Problem
+from lignn.processes import ALONE, Processes
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,17 +43,20 @@ class Carry:
     state: Tensor | None = None
     evaluation: Evaluation | None = None
 
-    def plain(self) -> dict[str, Any]:
-        """Return tensors and plain values by name, for checkpoints."""
-        values: dict[str, Any] = {"mask_rate": self.mask_rate, "state": self.state}
+    def plain(self, processes: Processes = ALONE) -> dict[str, Any]:
+        """Return tensors and plain values by name, for checkpoints; the first of several processes gets all rows."""
+        values: dict[str, Any] = {"mask_rate": self.mask_rate}
+        if self.state is not None:
+            values["state"] = processes.whole(self.state)
         if self.evaluation is not None and not self.evaluation.mark:
-            values["evaluation"] = self.evaluation.solution.value
+            values["evaluation"] = processes.whole(self.evaluation.solution.value)
         return {name: value for name, value in values.items() if value is not None}
 
     @classmethod
     def of(cls, plain: dict[str, Any], inference: Problem) -> Carry:
         """Restore what `plain` returned; `inference` is the problem of the predictions."""
-        tensors = {name: plain[name].to(inference.device) for name in ("state", "evaluation") if name in plain}
+        rows = {name: inference.own_rows(plain[name]) for name in ("state", "evaluation") if name in plain}
+        tensors = {name: tensor.to(inference.device) for name, tensor in rows.items()}
         state = tensors.get("evaluation")
         evaluation = None if state is None else Evaluation(inference, known_state(state))
         return cls(plain.get("mask_rate"), tensors.get("state"), evaluation)
@@ -102,6 +106,10 @@ class Method(nn.Module, ABC):
     def predict(self, problem: Problem) -> Prediction:
         """Predict with all known labels of `problem`: `on(problem).solve()`."""
         return self.on(problem).solve()
+
+    def learn(self, problem: Problem) -> bool:  # noqa: ARG002
+        """Fit what needs no epochs to the known labels of `problem`; return whether there was anything to fit."""
+        return False
 
     def epoch(self, problem: Problem, generator: Generator, carry: Carry | None = None) -> Epoch:  # noqa: ARG002
         """Compute the loss of one epoch. All randomness comes from `generator`.

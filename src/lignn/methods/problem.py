@@ -14,12 +14,15 @@ from torch import Generator, Tensor
 
 from lignn.backbones import Backbone
 from lignn.backbones.layers import dropout_mask
-from lignn.equilibrium import Map, Solution
+from lignn.equilibrium import WHOLE, Map, Solution, Space
 from lignn.equilibrium.solvers import Solver
 from lignn.graph import Graph, measures, types
 from lignn.labels import KnownLabels
+from lignn.processes import ALONE, Processes
 from lignn.propagation import Adjacency, SparseMatrix
 from lignn.propagation.adjacency import Normalization
+from lignn.propagation.sparse import scaled_rows
+from lignn.store import StoredGraph
 
 if TYPE_CHECKING:
     from lignn.methods.method import Method
@@ -45,6 +48,8 @@ class Problem:
     x: Tensor | SparseMatrix | None
     edges: Graph
     labels: KnownLabels
+    streamed: ClassVar[bool] = False
+    """Whether each product reads the graph from the disk."""
     _derived: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -54,7 +59,14 @@ class Problem:
 
     @classmethod
     def with_labels(cls, graph: Graph, labels: KnownLabels) -> Problem:
-        """Return the problem of `graph` with the given labels instead of its own, in the precision of `labels`."""
+        """Return the problem of `graph` with the given labels instead of its own, in the precision of `labels`.
+
+        This chooses the engine: a graph in memory is multiplied there, a stored one is streamed.
+        """
+        if isinstance(graph, StoredGraph):
+            from lignn.methods.stored import StoredProblem  # which is a problem itself
+
+            return StoredProblem.with_labels(graph, labels)
         dtype = labels.onehot.dtype
         x: Tensor | SparseMatrix | None = None
         if isinstance(graph.x, sp.csr_array):
@@ -62,6 +74,11 @@ class Problem:
         elif graph.x is not None:
             x = graph.x.to(dtype)
         return cls(x, graph.structure(), labels)
+
+    @property
+    def space(self) -> Space:
+        """The reductions over the state, for the solvers."""
+        return WHOLE
 
     @property
     def dtype(self) -> torch.dtype:
@@ -95,6 +112,19 @@ class Problem:
         """Return the operator that a backbone propagates with."""
         return self.once(backbone.operator, lambda: backbone.adjacency(self.edges, self.dtype).to(self.device))
 
+    @property
+    def processes(self) -> Processes:
+        """The processes that share the problem."""
+        return ALONE
+
+    def own_rows(self, whole: Tensor) -> Tensor:
+        """Return those rows of a whole state that this process holds."""
+        return whole
+
+    def rows(self, state: Tensor) -> Tensor:
+        """Return a state as networks take it: itself, or as rows of which a block is computed at a time."""
+        return state
+
     def lazy(self, lam: float, type_weights: Mapping[str, float] | None = None) -> Adjacency:
         """Return `A_λ = (1-λ) I + λ Ã`.
 
@@ -121,14 +151,9 @@ class Problem:
 
     def hide_features(self, rate: float, generator: Generator) -> Problem:
         """Set each node's features to zero with probability `rate`, and scale the others by `1/(1-rate)`."""
-        shown = torch.rand(len(self.labels.mask), generator=generator) >= rate
+        shown = self.labels.draw(generator) >= rate
         factor = shown.to(self.device, self.dtype) / (1 - rate)
-        x = self.x
-        if isinstance(x, SparseMatrix):
-            x = replace(x, values=x.values * factor.repeat_interleave(x.indptr.diff(), output_size=x.nnz))
-        elif x is not None:
-            x = x * factor[:, None]
-        return replace(self, x=x)
+        return replace(self, x=None if self.x is None else scaled_rows(self.x, factor))
 
     def drop_features(self, rate: float, generator: Generator) -> Problem:
         """Set each entry of the features to zero with probability `rate`, and scale the others by `1/(1-rate)`."""
@@ -205,6 +230,11 @@ class BoundMethod(ABC):
     def lipschitz(self) -> float | None:
         """A bound of the map's Lipschitz constant that holds for all known labels; None if none can be given."""
         return None
+
+    @property
+    def idle(self) -> bool:
+        """Whether a second stage took no steps, so that this is its base method under another name."""
+        return False
 
     @property
     def label_weight(self) -> LabelWeight | None:

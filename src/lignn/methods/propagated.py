@@ -30,7 +30,7 @@ class LPA(LabelInputted):
 
     Known rows are reset before every step. PyG's `LabelPropagation` adds the initial labels to every step instead, and
     has no self-loops in Ã. With a hook that resets the labels, and A_λ as its edges, it is the same
-    (docs/unification.md).
+    (docs/how_it_works/family.md).
 
     Args:
         lam: λ; it changes the path to the equilibrium on unlabelled nodes, not the equilibrium itself.

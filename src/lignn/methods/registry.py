@@ -10,19 +10,22 @@ from torch import Generator, nn
 
 from lignn.backbones import resolve
 from lignn.backbones.registry import Spec, check_options, factory_of
-from lignn.declarations import METHODS, OF_SOLVER
+from lignn.declarations import BASELINE, METHODS, OF_SOLVER
 from lignn.equilibrium.solvers import BY_NAME, Solver
 from lignn.errors import ConfigError, did_you_mean, unknown
 from lignn.methods.correct_and_smooth import CorrectAndSmooth
 from lignn.methods.eignn import EIGNN
+from lignn.methods.ensemble import Ensemble
 from lignn.methods.ignn import IGNN
 from lignn.methods.method import Method
 from lignn.methods.network import Network
 from lignn.methods.presets import LIGNN, LabelInput, LabelReuse, LaE
 from lignn.methods.propagated import LPA, ResLPA
+from lignn.methods.tabular import Boosted, Logistic
 from lignn.methods.threeference import ThreeFerence
 
 NAMES = tuple(METHODS)
+"""Names of all methods."""
 
 FACTORIES: dict[str, Callable[..., Method]] = {
     "lignn": LIGNN.configured,
@@ -36,7 +39,13 @@ FACTORIES: dict[str, Callable[..., Method]] = {
     "ignn": IGNN,
     "eignn": EIGNN,
     "backbone": Network,
+    "logistic": Logistic,
+    "boosted": Boosted,
+    "ensemble": Ensemble,
 }
+
+MEMBERS: tuple[Mapping[str, Any], ...] = ({"method": BASELINE}, {"method": "label_input"})
+"""Members of an ensemble that names none."""
 
 ONE_HOP = {"hops": 1, "head": "mlp"}
 """Options of the SGC that is 3ference's network; they cannot be changed."""
@@ -91,8 +100,25 @@ def build(
                 more["loss"] = loss
             inner = build(base, num_features, num_classes, backbone=backbone, **more)
             return _call(name, (inner,), options)
+        case "members":
+            more = {"backbone": backbone, "generator": generator, "edge_types": edge_types}
+            given = options.pop("members", None) or MEMBERS
+            return _call(name, ([_member(sizes, network, more, **one) for one in given],), options)
+        case "rows":
+            return _call(name, sizes, options)
         case "none":
             return _call(name, (), options)
+
+
+def _member(
+    sizes: tuple[int, int], network: Mapping[str, Any], ensemble: Mapping[str, Any], method: str, **own: Any
+) -> Method:
+    """Return a member of an ensemble; what it does not name is that of the ensemble."""
+    options = {**ensemble, **own}
+    if "backbone_options" not in own:
+        known = network_options(method, options["backbone"], options.get("base", BASELINE))
+        options["backbone_options"] = {option: value for option, value in network.items() if option in known}
+    return build(method, sizes[0], sizes[1], **options)
 
 
 def network_options(name: str, backbone: Spec, base: str = "backbone") -> set[str]:
@@ -102,8 +128,10 @@ def network_options(name: str, backbone: Spec, base: str = "backbone") -> set[st
             return network_options(base, backbone)
         case "own":
             factory: Callable[..., Any] = FACTORIES[name]
-        case "none":
+        case "none" | "rows":
             return set()
+        case "members":
+            return network_options("backbone", backbone)
         case "one hop":
             factory = factory_of("sgc")
         case _:

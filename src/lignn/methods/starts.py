@@ -56,15 +56,16 @@ def measure(prediction: Prediction) -> Starts | None:
     if solution.status is Status.NON_FINITE:
         return None
     labels, generator = bound.problem.labels, torch.Generator().manual_seed(0)
-    n, c = labels.onehot.shape
+    c = labels.num_classes
     if labels.multilabel:
-        states = [torch.randint(2, (n, c), generator=generator), 1 - prediction.labels.cpu()]
+        states = [labels.draw_integers(0, 2, generator, c), 1 - prediction.labels.cpu()]
     else:
-        shifted = prediction.labels.cpu() + torch.randint(1, c, (n,), generator=generator)
-        states = [one_hot(classes, c) for classes in (torch.randint(c, (n,), generator=generator), shifted % c)]
+        shifted = prediction.labels.cpu() + labels.draw_integers(1, c, generator)
+        states = [one_hot(classes, c) for classes in (labels.draw_integers(0, c, generator), shifted % c)]
     solver = replace(bound.solver, max_steps=max(bound.solver.max_steps, _PLAIN_STEPS))
     plain = Picard(tol=torch.finfo(labels.onehot.dtype).tiny, max_steps=_PLAIN_STEPS)
-    contraction = solve(bound.map, torch.zeros_like(labels.onehot), plain, throw=False).contraction
+    space = bound.problem.space
+    contraction = solve(bound.map, torch.zeros_like(labels.onehot), plain, throw=False, space=space).contraction
     found = prediction if solution.ok else bound.solve(solver=solver)  # what more steps change is told elsewhere
     random, opposite = (_differing(found, bound.solve(state.to(labels.onehot), solver)) for state in states)
     return Starts(contraction, random, opposite)
@@ -95,4 +96,5 @@ def _moved(one: Prediction, other: Prediction) -> Tensor:
 
 def _differing(one: Prediction, other: Prediction) -> float:
     """Return the share of nodes whose label differs."""
-    return _moved(one, other).sum().item() / len(one.labels)
+    differing, space = _moved(one, other), one.problem.space
+    return space.count(differing) / space.entries(differing)

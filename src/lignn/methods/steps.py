@@ -22,6 +22,7 @@ from lignn.methods.fused import InputMap, step_of
 from lignn.methods.problem import BoundMethod, LabelWeight, Prediction, Problem
 from lignn.propagation import Adjacency
 from lignn.propagation.operator_norms import least_norms
+from lignn.propagation.rows import Rows, dense
 
 if TYPE_CHECKING:
     from lignn.methods.label_inputted import LabelInputted
@@ -83,7 +84,7 @@ class BoundStep:
         backbone: the network.
         features: what it computes without the state.
         adj: the operator of the graph.
-        labels: the known labels, which say what σ is.
+        problem: has the known labels, which say what σ is, and the rows that this process holds.
         jacobian: softmax Jacobian of its backward pass.
         activated: whether σ is applied; if not, the map returns logits, and cannot be iterated.
     """
@@ -91,21 +92,24 @@ class BoundStep:
     backbone: Backbone
     features: Tensor
     adj: Adjacency
-    labels: KnownLabels
+    problem: Problem
     jacobian: SoftmaxJacobian = "exact"
     activated: bool = True
 
     def __call__(self, state: Tensor) -> Tensor:
         """Return `σ(step(features, Ŷ))`."""
-        logits = self.backbone.step(self.features, state, self.adj)
-        return self.labels.activation(logits, self.jacobian) if self.activated else logits
+        return self.output(self.backbone.step(self.features, self.problem.rows(state), self.adj))
+
+    def output(self, logits: Tensor | Rows) -> Tensor:
+        """Return `σ(logits)`, or the logits themselves."""
+        return self.problem.labels.activation(logits, self.jacobian) if self.activated else dense(logits)
 
     @cached_property
     def fused(self) -> FusedStep | None:
         """The same map for the kernels of compiled solves; None if the network has no such form."""
-        if not self.activated:
+        if self.problem.streamed:
             return None
-        return step_of(self.backbone, self.features, self.adj, self.labels.multilabel)
+        return step_of(self.backbone, self.features, self.adj, self.problem.labels.multilabel)
 
 
 class BackboneStep(Step):
@@ -141,7 +145,7 @@ class BackboneStep(Step):
 
     def _bound(self, problem: Problem, jacobian: SoftmaxJacobian) -> BoundStep:
         adj = problem.operator(self.backbone)
-        return BoundStep(self.backbone, self.backbone.features(problem.x, adj), adj, problem.labels, jacobian)
+        return BoundStep(self.backbone, self.backbone.features(problem.x, adj), adj, problem, jacobian)
 
     def label_weight(self, problem: Problem) -> LabelWeight | None:
         """Return `W_z` and `Ã` of a backbone of one hop that is linear in the label state."""
@@ -285,7 +289,7 @@ class BoundLabelInputted(BoundMethod):
     def map(self) -> Map:
         """`Ŷ ↦ step((I - M_t) Ŷ + M_t Y)`."""
         labels = self.problem.labels
-        return InputMap(self.step, labels.clamp, labels.clamped)
+        return InputMap(self.step, labels.clamp, None if self.problem.streamed else labels.clamped)
 
     @property
     def solver(self) -> Solver:
@@ -333,5 +337,5 @@ class BoundLabelInputted(BoundMethod):
         labels = self.problem.labels
         start = torch.zeros_like(labels.onehot) if start is None else start
         with torch.no_grad():
-            solution = solve(self.map, start, solver or self.solver, throw=False)
+            solution = solve(self.map, start, solver or self.solver, throw=False, space=self.problem.space)
             return Prediction(self, self.method.step.probabilities(solution.value, labels.multilabel), solution)

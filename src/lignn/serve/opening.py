@@ -16,6 +16,7 @@ from lignn.datasets.sources import Source
 from lignn.errors import InputError
 from lignn.graph import Graph
 from lignn.serve.state import Label, State
+from lignn.store import StoredGraph
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,11 @@ class Place:
             from lignn.classifier import load
 
             classifier = load(self.folder)
+            if isinstance(classifier._fitted.graph, StoredGraph):
+                raise InputError(
+                    f"{self.folder}: was trained on a store, whose graph cannot change; lignn serve needs a model of "
+                    "tables in memory. New labels of a store take effect by lignn predict --labels"
+                )
             fitted = with_ids(classifier._fitted)
             return State.of(Draft.of(fitted), fitted, {}, 0), classifier.get_params(deep=False)
         assert self.graph is not None

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
+from lignn.equilibrium import WHOLE, Space
 from lignn.errors import InputError
 from lignn.graph import Graph, Split
 from lignn.labels import KnownLabels
@@ -74,15 +75,16 @@ def scorer(graph: Graph, split: Split) -> Scorer:
     return score_on(graph, {part: mask for part, mask in parts.items() if mask.any()})
 
 
-def score_on(graph: Graph, masks: Mapping[str, Tensor], metric: Metric | None = None) -> Scorer:
+def score_on(graph: Graph, masks: Mapping[str, Tensor], metric: Metric | None = None, space: Space = WHOLE) -> Scorer:
     """Return a scorer by a metric, F1-micro for None, on each of the masks.
 
-    The metric's `tie_breaker` adds a score that decides between epochs of the same validation score.
+    The metric's `tie_breaker` adds a score that decides between epochs of the same validation score. Nodes of other
+    processes that `space` knows are scored too.
     """
     if graph.y is None:
         raise InputError(f"{graph.name} has no labels to score with")
     nodes = {name: mask.nonzero().flatten() for name, mask in masks.items()}
-    truth = {name: graph.y[index] for name, index in nodes.items()}
+    truth = {name: space.all_rows(graph.y[index]) for name, index in nodes.items()}
     measure = metric or Metric()
     for name, labels in truth.items():
         measure.check(labels, {"val": "validation"}.get(name, name))
@@ -90,7 +92,10 @@ def score_on(graph: Graph, masks: Mapping[str, Tensor], metric: Metric | None = 
 
     def score(prediction: Prediction) -> Scores:
         labels, probabilities = prediction.labels, prediction.probabilities
-        parts = {name: (probabilities[index], labels[index], truth[name]) for name, index in nodes.items()}
+        parts = {
+            name: (space.all_rows(probabilities[index]), space.all_rows(labels[index]), truth[name])
+            for name, index in nodes.items()
+        }
         scores = {name: measure(*part) for name, part in parts.items()}
         return scores if breaker is None else scores | {TIE: breaker(*parts["val"])}
 

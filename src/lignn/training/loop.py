@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from collections.abc import Callable
@@ -14,13 +15,15 @@ import torch
 from torch import Generator, Tensor
 
 from lignn.equilibrium import Status
-from lignn.errors import ConfigError, InputError
+from lignn.errors import ConfigError, InputError, ProcessError
 from lignn.methods import Carry, Epoch, Method, Prediction, Problem
+from lignn.processes import Processes
 from lignn.training import checkpoint
 from lignn.training.adam import Adam
 from lignn.training.threads import enough_threads
 
 Scores = dict[str, float]
+"""Scores by the name of a part of the split."""
 Scorer = Callable[[Prediction], Scores]
 """Function that returns the scores of a prediction by name; `val` chooses the epoch, and `TIE` among equal ones."""
 
@@ -34,6 +37,7 @@ class End(StrEnum):
     PATIENCE = "no better validation score within the patience"
     EPOCHS = "all epochs done"
     NOTHING_TO_TRAIN = "the method has nothing to train"
+    AT_ONCE = "fitted at once, without epochs"
     NON_FINITE = "the loss or the state is not finite any more"
     INTERRUPTED = "interrupted"
 
@@ -174,11 +178,12 @@ def train(
         progress: called after every epoch.
     """
     with enough_threads(inference):
+        learned = method.learn(training)
         if any(True for _ in method.parameters()):
             run = _Run(method, generator, settings or Settings(), run_id, carry or Carry())
             history = _train(run, training, inference, score, path, progress)
         else:
-            history = History(end=End.NOTHING_TO_TRAIN)
+            history = History(end=End.AT_ONCE if learned else End.NOTHING_TO_TRAIN)
         method.eval()
         with torch.no_grad():
             method.settle(inference)
@@ -199,28 +204,33 @@ def _train(
     """Run all epochs, with checkpoints, and leave the method with the best weights."""
     if path is not None and path.exists():
         run.resume(path, inference)
-    whole = {} if path is None else run.state()
+    processes = inference.processes
+    whole = {} if path is None else run.state(processes)
     written = time.monotonic()
+
+    def write() -> None:
+        if path is not None and processes.is_first:
+            checkpoint.write(path, whole)
+
     try:
         while run.history.end is None:
             run.epoch(training, inference, score)
             if path is not None:
-                whole = run.state()
+                whole = run.state(processes)
             if progress is not None and run.history.epochs:
                 progress(run.history)
-            if path is not None and time.monotonic() - written > run.settings.checkpoint_seconds:
-                checkpoint.write(path, whole)
+            if time.monotonic() - written > run.settings.checkpoint_seconds:
+                write()
                 written = time.monotonic()
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, ProcessError):
         # Most interruptions come in the middle of an epoch: the next run repeats that epoch from its beginning.
-        if path is not None:
-            checkpoint.write(path, whole)
-        if run.history.best < 0:
+        write()
+        if run.history.best < 0 or processes.count > 1:  # one of several processes cannot finish alone
             raise
         run.history.end = End.INTERRUPTED
     else:
-        if path is not None and run.history.epochs:  # there is nothing to continue if the first epoch failed
-            checkpoint.write(path, whole)
+        if run.history.epochs:  # there is nothing to continue if the first epoch failed
+            write()
     run.method.load_state_dict(run.best_weights)
     return run.history
 
@@ -255,6 +265,7 @@ class _Run:
             return
         epoch.loss.backward()
         self.optimizer.step()
+        epoch = dataclasses.replace(epoch, loss=epoch.loss.detach())  # frees the tape before the evaluation
         self.method.eval()
         with torch.no_grad():
             self.method.project(inference)
@@ -264,7 +275,7 @@ class _Run:
             prediction, self.history.carry = self.method.evaluate(inference, epoch)
             solution = prediction.solution  # if the map is not finite, it holds the last finite state
             failed = solution is not None and solution.status is Status.NON_FINITE
-            if failed or not prediction.probabilities.isfinite().all():
+            if failed or not math.isfinite(inference.space.largest(prediction.probabilities)):
                 self.history.end = End.NON_FINITE
                 return
             record |= {} if score is None else score(prediction)
@@ -288,7 +299,7 @@ class _Run:
         last = number + 1 >= self.settings.max_epochs
         return last or every == 1 or (score is not None and (number == 0 or (number + 1) % every == 0))
 
-    def state(self) -> dict[str, Any]:
+    def state(self, processes: Processes) -> dict[str, Any]:
         """Return everything for a checkpoint; later epochs do not change it."""
         return {
             "run": self.run_id,
@@ -296,7 +307,7 @@ class _Run:
             "best": self.best_weights,
             "optimizer": self.optimizer.state(),
             "generator": self.generator.get_state(),
-            "carry": self.history.carry.plain(),
+            "carry": self.history.carry.plain(processes),
             "history": {
                 "epochs": [*self.history.epochs],
                 "best": self.history.best,

@@ -48,7 +48,7 @@ class Metric:
         """Return the metric called `name`, None for the default, for these training labels."""
         if name is None:
             name = DEFAULT_METRIC if labels.multilabel or majority(labels) is None else "f1_macro"
-        first, *others = labels.onehot.sum(0).tolist()
+        first, *others = labels.counts.tolist()
         two = len(others) == 1 and not labels.multilabel
         return cls(positive=int(first >= others[0]) if two else None).named(name, labels.multilabel)
 
@@ -118,7 +118,7 @@ class Metric:
 
 def majority(labels: KnownLabels) -> tuple[int, float] | None:
     """Return the class that has nearly all labels, and its share; None if there is no such class."""
-    counts = labels.onehot.sum(0).cpu()
+    counts = labels.counts.cpu()
     share = float(counts.max() / counts.sum())
     return (int(counts.argmax()), share) if share > MAJORITY else None
 

@@ -40,9 +40,12 @@ class QueuePanel:
         """Make the elements."""
         with ui.element("section").classes("card queue"):
             heading("Next nodes")
-            ui.select(dict(MODES), value="suggest", on_change=lambda event: self._choose(event.value)).props(
-                'dense outlined options-dense aria-label="Which nodes come next"'
-            ).classes("wide")
+            ui.select(
+                dict(MODES),
+                label="Which nodes come next",
+                value="suggest",
+                on_change=lambda event: self._choose(event.value),
+            ).props("dense outlined options-dense").classes("wide")
             self._search = ui.input(placeholder="Search by id ( / )", on_change=self._find).props(
                 'dense outlined clearable aria-label="Search by id"'
             )
@@ -52,7 +55,10 @@ class QueuePanel:
             heading("Labels so far")
             self._counts = ui.element("div").classes("class-list")
             heading("Validation score")
-            self._course = ui.element("div").classes("small-chart")
+            self._score = ui.label("").classes("quiet")
+            # One chart for all scores: NiceGUI fails if one is removed before it is drawn, as quick keys may have it.
+            self._course = ui.echart({}).classes("course-chart")
+            self._course.set_visibility(False)
 
     def focus(self) -> None:
         """Put the cursor into the search."""
@@ -86,13 +92,18 @@ class QueuePanel:
     def show_score(self) -> None:
         """Draw the validation score over the labels."""
         scores = [(score.labels, score.score) for score in self._desk.service.scores]
-        self._course.clear()
-        with self._course:
-            if not scores:
-                ui.label("No labels are held back yet.").classes("quiet")
-                return
-            ui.label(f"{scores[-1][1]:.1%} of the held-out labels are predicted rightly").classes("quiet")
-            ui.echart(pictures.course(scores, self._frame.dark)).classes("course-chart")
+        self._course.set_visibility(len(scores) > 1)
+        if not scores:
+            self._score.set_text("No labels are held back yet.")
+            return
+        several = self._desk.state.classes.multilabel
+        told = (
+            "micro-averaged F1 on the held-out labels" if several else "of the held-out labels are predicted correctly"
+        )
+        self._score.set_text(f"{scores[-1][1]:.1%} {told}")
+        self._course.options.clear()
+        self._course.options.update(pictures.course(scores, self._frame.dark))
+        self._course.update()
 
     def _list(self, nodes: list[str], otherwise: str) -> None:
         self._nodes.clear()

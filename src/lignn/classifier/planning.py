@@ -1,0 +1,188 @@
+"""The plan of a fit on a stored graph: what is kept in memory, what is streamed, and how long an epoch will take."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from lignn.backbones import GAT
+from lignn.backbones.backbone import LinearFirst
+from lignn.backbones.registry import factory_of
+from lignn.classifier.settings import Settings
+from lignn.errors import ConfigError
+from lignn.labels import Classes, KnownLabels
+from lignn.methods import Problem
+from lignn.propagation import StoredRows
+from lignn.store import StoredGraph
+from lignn.store.share import BLOCK
+
+METHODS = ("lignn", "lae", "label_input", "label_reuse", "backbone")
+"""Methods whose steps are products with Ã and maps of rows."""
+PROGRAM = 550 * 10**6
+"""Bytes of anonymous memory of Python, PyTorch and compiled kernels before any data."""
+STATES = 10
+"""States (n×c) that a solve, its adjoint and the taped step hold at once; a solver with memory holds more."""
+PER_NODE = 40
+"""Bytes a node of masks, random numbers and their temporary copies."""
+TOLERANCE = 1.1
+"""A plan may need this many times the memory that is allowed: its sizes are estimates."""
+_UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+
+
+def parse_bytes(text: str) -> int:
+    """Return the number of bytes in a text such as 2GB or 500MB."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)I?B?\s*", text.upper())
+    if not found:
+        raise ConfigError(f"memory: {text!r} is no size; write it like 2GB or 500MB")
+    return int(float(found[1]) * _UNITS[f"{found[2]}B" if found[2] else ""])
+
+
+def size(count: float) -> str:
+    """Return a number of bytes in words."""
+    unit = next(unit for unit in ("TB", "GB", "MB", "KB", "") if count >= _UNITS[unit] or not unit)
+    return f"{count / _UNITS[unit]:.3g} {unit or 'B'}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a process of a fit keeps in memory, and what it reads again and again.
+
+    Attributes:
+        keeps_features: whether the product of features and first weight is kept, or computed by block in every step.
+        kept: bytes in memory by what they hold.
+        streamed: bytes that a product reads, by what they hold.
+        seconds: estimated seconds of an epoch; None if nothing was timed.
+    """
+
+    keeps_features: bool
+    kept: dict[str, int]
+    streamed: dict[str, int]
+    seconds: float | None = None
+
+    @property
+    def total(self) -> int:
+        """Bytes in memory."""
+        return sum(self.kept.values())
+
+    def __str__(self) -> str:
+        kept = ", ".join(f"{what} {size(count)}" for what, count in self.kept.items() if count)
+        streamed = ", ".join(f"{what} {size(count)}" for what, count in self.streamed.items() if count)
+        time = "" if self.seconds is None else f"\nat most about {self.seconds:.3g} s an epoch"
+        return f"memory {size(self.total)}: {kept}\nstreamed by each product: {streamed}{time}"
+
+
+def plan(settings: Settings, graph: StoredGraph, memory: int | None = None) -> Plan:
+    """Choose what to keep within `memory` bytes for each process; without a limit, all that saves time.
+
+    Raises:
+        ConfigError: if the method cannot be streamed, or does not fit into the memory.
+    """
+    check(settings)
+    mine = graph.mine()
+    n, width, c = mine.num_nodes, settings.dtype.itemsize, len(Classes.of(graph))
+    hidden = hidden_width(settings)
+    states = STATES + (2 * _memory_of_solver(settings) if settings.values.get("solver") != "picard" else 0)
+    arrays = graph.manifest["arrays"]
+    sparse = "x_data" in arrays
+    parts = [graph.manifest["parts"][direction] for direction in graph.manifest["parts"]]
+    entries = max(part["local"] + part["halo"] for each in parts for part in each)
+    halo = max(part["nodes"] for each in parts for part in each)
+    layers = 3 * n * hidden * width if _is_deep(settings) else 0
+    kept = {
+        "program": PROGRAM,
+        "states": states * n * c * width,
+        "labels and degrees": PER_NODE * n + 3 * n * width,
+        "one part": entries * width + 2 * halo * c * width,
+        "one block": 12 * BLOCK * hidden * width,
+        "dropout": n * hidden // 8 + 20 * n if settings.values.get("dropout") else 0,
+        "hidden layers": layers,
+    }
+    narrow = not sparse and graph.num_features <= hidden  # then its product is computed by block, see StoredRows.keeps
+    products = 0 if narrow else 4 * n * hidden * width  # with its gradient and their products with Ã
+    chosen = memory is None or sum(kept.values()) + products <= memory * TOLERANCE
+    if chosen:
+        kept["features × weight"] = products
+    elif sparse:
+        _refuse(sum(kept.values()) + products, memory, "sparse features are needed as products with the weight")
+    if memory is not None and sum(kept.values()) > memory * TOLERANCE:
+        _refuse(sum(kept.values()), memory, "see which part is large in docs/guides/scale.md")
+    share = n / graph.total
+    edges = sum(_bytes(arrays, name) for name in arrays if name.startswith(("in_", "in.")))
+    x = 0 if "x" not in arrays or (chosen and not narrow) else int(_bytes(arrays, "x") * share)
+    return Plan(chosen, kept, {"edges": int(edges * share), "features": x})
+
+
+def timed(chosen: Plan, settings: Settings, graph: StoredGraph) -> Plan:
+    """Return the plan with the estimated seconds of an epoch, from a step without features and a block of them."""
+    mine = graph.mine()
+    n, c, d = mine.num_nodes, len(Classes.of(graph)), graph.num_features
+    zeros = torch.zeros(n, c, dtype=settings.dtype)
+    nothing = KnownLabels(torch.zeros(n, dtype=torch.bool), zeros, share=mine.share)
+    problem: Any = Problem.with_labels(mine, nothing)
+    x = problem.x
+    problem = replace(problem, x=StoredRows.empty(x.share, settings.dtype))
+    method = settings.build(0, c, torch.Generator().manual_seed(0), graph.edge_types)
+    bound: Any = method.to(settings.dtype).eval().on(problem)
+    step = bound.map or (lambda _: type(bound)(method, problem).probabilities)
+    with torch.no_grad():
+        seconds = _seconds(lambda: step(nothing.onehot))
+        if chosen.streamed["features"]:
+            block = torch.zeros(min(BLOCK, n), d, dtype=settings.dtype)
+            weight = torch.zeros(d, hidden_width(settings), dtype=settings.dtype)
+            seconds += _seconds(lambda: block @ weight) * n / len(block)
+    steps = settings.values.get("max_steps") or 1
+    # Forward and evaluation solves, and an adjoint solve that computes each block once more.
+    return replace(chosen, seconds=seconds * (4 * steps + 3))
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    work()  # reads the files and compiles the kernels
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def hidden_width(settings: Settings) -> int:
+    """Return the width of the hidden layers."""
+    return int(settings.network().get("hidden", 64))
+
+
+def check(settings: Settings) -> None:
+    """Raise if the method or its network cannot be streamed."""
+    if settings.method not in METHODS:
+        raise ConfigError(f"method: {settings.name} needs the graph in memory; of a store, use {', '.join(METHODS)}")
+    network = factory_of(settings.backbone) if not isinstance(settings.backbone, torch.nn.Module) else settings.backbone
+    kind = network if isinstance(network, type) else type(network)
+    if not issubclass(kind, LinearFirst) or issubclass(kind, GAT):  # attention is no product with a fixed Ã
+        raise ConfigError(
+            f"backbone: {settings.backbone!r} needs the graph in memory; of a store, use gcn, sgc, sage, gcnii, mlp, "
+            "jknet, gin or rgcn"
+        )
+
+
+def _memory_of_solver(settings: Settings) -> int:
+    return int(getattr(settings.values.get("solver"), "memory", 5)) if settings.values.get("max_steps") else 0
+
+
+def _is_deep(settings: Settings) -> bool:
+    """Return whether a layer between the first and the last is propagated at its full width."""
+    layers = int(settings.backbone_options.get("num_layers", 2))
+    return settings.backbone in ("gcnii", "jknet") or (settings.backbone in ("gcn", "sage", "gin") and layers > 2)
+
+
+def _bytes(arrays: dict[str, Any], name: str) -> int:
+    entry = arrays[name]
+    return math.prod(entry["shape"]) * int(entry["dtype"][2:])
+
+
+def _refuse(needed: int, memory: int | None, why: str) -> None:
+    raise ConfigError(
+        f"memory: about {size(needed)} are needed, {size(memory or 0)} are allowed ({why}); raise --memory, use more "
+        "--workers, or narrower hidden layers"
+    )

@@ -1,0 +1,84 @@
+"""`Share`: the nodes whose rows a process holds, and random numbers and sums that do not depend on who holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Generator, Tensor
+
+from lignn.processes import ALONE, Processes
+
+BLOCK = 2**14
+"""Rows of a block: hidden layers of usual width then stay in the cache."""
+
+
+@dataclass(frozen=True, eq=False)
+class Share:
+    """The nodes whose rows this process holds.
+
+    Attributes:
+        number: number of each row's node in the source; random numbers are drawn in the order of the source, so that
+            they depend neither on the partition nor on the number of processes.
+        total: number of nodes of all processes.
+        processes: all processes.
+    """
+
+    number: Tensor
+    total: int
+    processes: Processes = ALONE
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    def blocks(self) -> Iterator[slice]:
+        """Yield the blocks of rows."""
+        for first in range(0, len(self), BLOCK):
+            yield slice(first, min(first + BLOCK, len(self)))
+
+    def rand(self, generator: Generator | None) -> Tensor:
+        """Draw a uniform number for each row."""
+        return torch.rand(self.total, generator=generator)[self.number]
+
+    def of_all(self, mask: Tensor) -> Tensor:
+        """Return a mask over the nodes of all processes, in the order of the source, from one over the rows."""
+        whole = torch.zeros(self.total, dtype=torch.uint8)
+        whole[self.number] = mask.to(torch.uint8)
+        return self.processes.sum(whole).bool()
+
+    def total_of(self, x: Tensor) -> Tensor:
+        """Return the sum of `x` over all processes; gradients flow to the own `x`."""
+        return x if self.processes.count == 1 else _Sum.apply(x, self.processes)
+
+    @cached_property
+    def _sorted(self) -> tuple[np.ndarray, np.ndarray]:
+        """The rows in the order of the source, and their numbers."""
+        sorter = np.argsort(self.number.numpy()).astype(np.int32 if len(self) < 2**31 else np.int64)
+        return sorter, self.number.numpy()[sorter]
+
+    def drawn(self, p: float, width: int, generator: Generator | None) -> np.ndarray:
+        """Draw for each entry of a matrix whether it is kept, with probability 1 - p; packed to bits."""
+        rows, number = self._sorted
+        bits = np.empty((len(self), -(-width // 8)), np.uint8)
+        for first in range(0, self.total, BLOCK):
+            last = min(first + BLOCK, self.total)
+            kept = torch.rand(last - first, width, generator=generator).numpy() >= p
+            mine = slice(*np.searchsorted(number, [first, last]))
+            bits[rows[mine]] = np.packbits(kept[number[mine] - first], axis=1)
+        return bits
+
+
+class _Sum(torch.autograd.Function):
+    """A sum over processes. Each process differentiates its own share of it."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, processes: Processes) -> Tensor:  # noqa: ARG004
+        return processes.sum(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # noqa: ARG004
+        return grad, None

@@ -1,0 +1,30 @@
+"""The suites of stores and processes count what they say."""
+
+import pytest
+
+from lignn.bench import cluster, store
+from lignn.bench.communities import write_tables
+from tests.problems import random_graph
+
+
+def test_bytes_of_a_step_are_as_predicted(tmp_path):
+    records = list(cluster.exchanged("random", random_graph(60), tmp_path, (2, 4)))
+    measured = [record for record in records if "case" in record]
+    assert [record["side"] for record in measured] == ["metis", "random blocks"] * 2
+    for record in measured:
+        assert record["bytes"] == record["predicted"] == 4 * 3 * 2 * record["halo_rows"] > 0
+    assert all(goal["met"] for goal in records if "bytes that differ" in goal.get("goal", ""))
+
+
+def test_a_store_is_built_from_the_generator_and_trained_on(tmp_path):
+    write_tables(tmp_path / "tables", 4000, 8000)
+    built = store._build((str(tmp_path), 4))
+    assert built["mib"] > 0
+    found = [store._train((str(tmp_path / "store"), side)) for side in ("in memory", "streamed")]
+    assert all(len(each["seconds"]) == store.EPOCHS - 1 for each in found)
+    assert found[1]["losses"] == pytest.approx(found[0]["losses"], abs=1e-6)
+    graph = store.StoredGraph(tmp_path / "store")
+    assert (graph.num_nodes, graph.num_features, graph.num_classes, graph.is_undirected) == (4000, 32, 4, True)
+    degree = graph.array("in_degree")
+    assert degree.max() > 10 * degree.mean()
+    assert graph.manifest["edges"] == pytest.approx(16000, rel=0.1)
