@@ -1,5 +1,6 @@
 """`AutoClassifier`: what it chooses, what it may see, and the one model that comes out."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -52,8 +53,8 @@ def test_candidates_are_what_a_graph_has_the_parts_for() -> None:
     assert {one.name for one in candidates(alone)} == {"logistic/features", "boosted/features", "mlp"}
     types = random_graph(n=N, seed=1, edge_types=("a", "b"))
     assert "rgcn/lignn/free" in {one.name for one in candidates(types)}
-    with pytest.raises(ConfigError, match="backbones: 'gnc' is unknown; did you mean 'gcn'"):
-        candidates(graph(), backbones=["gnc"])
+    with pytest.raises(ConfigError, match="backbones: 'saeg' is unknown; did you mean 'sage'"):
+        candidates(graph(), backbones=["saeg"])
 
 
 def test_boosted_trees_are_left_out_without_lightgbm(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +96,7 @@ def toy(scores: dict[str, list[list[int]]], truth: list[list[int]]) -> Search:
     """A search that is done: predicted classes of every candidate by fold."""
     y = torch.tensor([label for fold in truth for label in fold])
     ends = np.cumsum([0, *map(len, truth)])
-    masks = [(torch.arange(len(y)) >= a) & (torch.arange(len(y)) < b) for a, b in zip(ends, ends[1:], strict=False)]
+    masks = [(torch.arange(len(y)) >= a) & (torch.arange(len(y)) < b) for a, b in pairwise(ends)]
     nothing = torch.zeros(len(y), dtype=torch.bool)
     parts = tuple(search.Fold(Split(~mask, nothing, mask), mask) for mask in masks)
     names = tuple(Candidate(name, name, "lpa", ("labels",)) for name in scores)
