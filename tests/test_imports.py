@@ -15,6 +15,7 @@ ORDER = [
     "declarations",
     "atomic",
     "processes",
+    "clusters",
     "graph",
     "features",
     "store",

@@ -37,10 +37,11 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (inspect.inspect, fit.fit, predict.predict, compare.compare, diagnose.diagnose, tune.tune):
+for verb in (inspect.inspect, fit.fit, predict.predict, workers.with_ray(compare.compare), diagnose.diagnose):
     app.command()(verb)
-for verb in (serve.serve, reproduce.reproduce, report.report, bench.bench):
+for verb in (workers.with_ray(tune.tune), serve.serve, workers.with_ray(reproduce.reproduce), report.report):
     app.command()(verb)
+app.command()(bench.bench)
 app.add_typer(datasets.app, name="datasets")
 app.add_typer(labels.app, name="labels")
 app.add_typer(store.app, name="store")

@@ -10,7 +10,7 @@ import typer
 
 from lignn.cli.options import NamedGraph, with_parameters
 from lignn.cli.output import Json
-from lignn.cli.workers import Workers, launch, refuse_several
+from lignn.cli.workers import Ray, Workers, launch, refuse_several
 from lignn.declarations import DEFAULT_METRIC, METRICS
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def fit(
         Path | None, typer.Option(metavar="FILE.html", help="HTML page with the scores of every class, in pictures.")
     ] = None,
     workers: Workers = 1,
+    ray: Ray = None,
     memory: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Memory of each process for a store, e.g. 2GB; default: any.")
     ] = None,
@@ -43,7 +44,7 @@ def fit(
     parameters: dict[str, Any],
 ) -> None:
     """Train a classifier on the known labels of a graph; the model and its settings are saved."""
-    launch(workers)
+    launch(workers, ray)
     from lignn.classifier import NodeClassifier
     from lignn.cli import feature_block, fit_summary, progress
     from lignn.cli.running import Running
