@@ -5,7 +5,7 @@ PYTHON := python3
 endif
 BIN := .venv/bin
 
-.PHONY: demo test coverage lint format bench fuzz soak clean
+.PHONY: demo test coverage lint format docs docs-serve figures bench fuzz soak clean
 
 demo: .venv/installed
 	mkdir -p demo
@@ -13,7 +13,7 @@ demo: .venv/installed
 		-o demo/weekday.html
 
 # One worker a core, each with one thread of PyTorch: see tests/conftest.py.
-test: lint
+test: lint docs
 	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
 
 coverage: .venv/installed
@@ -23,6 +23,18 @@ lint: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The site, into site/: strictly, a warning is an error.
+docs: .venv/installed
+	$(BIN)/python tools/site.py
+
+docs-serve: .venv/installed
+	$(BIN)/python tools/site.py --serve
+
+# Numbers and pictures of README and docs: from the records, and by running the examples.
+figures: .venv/installed
+	$(BIN)/lignn report results --docs README.md --docs docs
+	$(BIN)/python -m examples
 
 format: .venv/installed
 	$(BIN)/ruff check --fix .
@@ -49,4 +61,4 @@ soak: .venv/installed
 	touch $@
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .coverage
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .coverage build site dist .cache

@@ -16,6 +16,7 @@ ORDER = [
     "atomic",
     "processes",
     "clusters",
+    "notebook",
     "graph",
     "features",
     "store",
@@ -30,6 +31,7 @@ ORDER = [
     "evaluation",
     "studies",
     "bench",
+    "documents",
     "serve",
     "cli",
 ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,6 +16,8 @@ from typing import Any
 from lignn.errors import ConfigError, InputError
 
 LOCAL = "local"
+_PATIENCE = 5.0
+"""Seconds to wait for an answer."""
 _OBJECTS = 2**27
 """Bytes for the results of a local cluster, which are small."""
 
@@ -33,6 +36,7 @@ def connected(address: str, cpus: int | None = None) -> Iterator[Any]:
     except ImportError as error:
         raise ConfigError("--ray needs Ray: pip install 'lignn[ray]'") from error
     own: dict[str, Any] = {}
+    _check(address)
     if address == LOCAL:
         own = {"num_cpus": cpus, "include_dashboard": False, "object_store_memory": _OBJECTS}
     try:
@@ -43,6 +47,16 @@ def connected(address: str, cpus: int | None = None) -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _check(address: str) -> None:
+    """Raise if nothing listens at an address: Ray itself would try again for minutes."""
+    host, colon, port = address.rpartition("://")[2].rpartition(":")
+    if colon and port.isdigit():
+        try:
+            socket.create_connection((host, int(port)), _PATIENCE).close()
+        except OSError as error:
+            raise InputError(f"--ray {address}: no Ray cluster answers there ({error.strerror or error})") from error
 
 
 def _first_line(error: Exception) -> str:

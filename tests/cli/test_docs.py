@@ -10,14 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.core import TyperGroup as Group
+from typer.main import get_command
 
+from lignn.cli import app
 from lignn.declarations import PRESETS
 from lignn.evaluation import workers
 from tests.cli.commands import run
 
 CHECKOUT = Path(__file__).parents[2]
 DOCUMENTS = {"README.md": ".", "docs/get_started/own_graph.md": "examples", "examples/README.md": "examples"}
-"""Each document, and the folder that its commands are run in."""
+"""Each document of the example, and the folder that its commands are run in."""
+PAGES = [str(page.relative_to(CHECKOUT)) for page in sorted((CHECKOUT / "docs").rglob("*.md"))]
 
 
 def blocks(document: str, language: str) -> list[str]:
@@ -26,7 +30,7 @@ def blocks(document: str, language: str) -> list[str]:
 
 def commands(document: str) -> list[list[str]]:
     lines = [line for block in blocks(document, "sh") for line in block.splitlines()]
-    return [shlex.split(line) for line in lines if line.startswith("lignn ")]
+    return [shlex.split(line, comments=True) for line in lines if line.startswith("lignn ")]
 
 
 def in_this_process(function: Callable[[Any], Any], tasks: Iterable[Any], _jobs: int) -> Iterator[tuple[Any, Any]]:
@@ -49,6 +53,34 @@ def test_commands_work_as_printed(document: str, checkout: Path, monkeypatch: py
     for command in printed:
         run(*command[1:])
     assert (checkout / DOCUMENTS[document] / "predictions.csv").read_text().count("\n") == 401
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in DOCUMENTS and commands(page)])
+def test_commands_of_other_pages_work_as_printed(page: str, checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(checkout / "examples")
+    for command in commands(page):
+        run(*command[1:])
+
+
+def mentioned(document: str) -> list[list[str]]:
+    """Commands that are printed, but not run: they take hours, wait for visitors, or have names in capitals."""
+    text = (CHECKOUT / document).read_text(encoding="utf-8")
+    lines = [line for block in blocks(document, "console") for line in block.splitlines()]
+    lines += re.findall(r"^    (lignn .*)", text, re.MULTILINE) + re.findall(r"`(lignn [a-z][^`\n…]*)`", text)
+    found = [shlex.split(line, comments=True) for line in lines if line.startswith("lignn ")]
+    return [command for command in found if len(command) > 1 and not command[1].isupper()]
+
+
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", *PAGES])
+def test_options_of_mentioned_commands_exist(document: str) -> None:
+    for _, *arguments in mentioned(document):
+        command = get_command(app)
+        while isinstance(command, Group) and arguments and not arguments[0].startswith("-"):
+            assert arguments[0] in command.commands, f"{document}: {arguments[0]}"
+            command = command.commands[arguments.pop(0)]
+        known = {flag for parameter in command.params for flag in (*parameter.opts, *parameter.secondary_opts)}
+        for flag in (argument.split("=")[0] for argument in arguments if re.match(r"--?[a-z]", argument)):
+            assert flag in known | {"--help", "--install-completion"}, f"{document}: {command.name} {flag}"
 
 
 def test_the_tutorials_python(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:

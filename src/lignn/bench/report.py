@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -14,30 +13,27 @@ from lignn.atomic import whole_file
 from lignn.bench.timing import Record
 from lignn.errors import InputError
 
-_PLACE = re.compile(r"(<!-- bench (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-"""The place of a suite's tables in a document."""
-
 
 def duration(seconds: float) -> str:
     """Return a duration with three digits, in s, ms or µs."""
     unit, scale = ("s", 1.0) if seconds >= 1 else ("ms", 1e3) if seconds >= 1e-3 else ("µs", 1e6)
-    return f"{_three_digits(seconds * scale)} {unit}"
+    return f"{three_digits(seconds * scale)} {unit}"
 
 
-def _three_digits(value: float) -> str:
+def three_digits(value: float) -> str:
     """Return `3.14`, `31.4` or `314`."""
     size = abs(value)
     return f"{value:.0f}" if size >= 100 else f"{value:.1f}" if size >= 10 else f"{value:.2f}"
 
 
-_FIGURES: dict[str, Callable[[float], str]] = {
+FIGURES: dict[str, Callable[[float], str]] = {
     "p99": lambda value: f"99 %: {duration(value)}",
     "requests_per_second": lambda value: f"{value:.0f} a second",
-    "peak_mib": lambda value: f"{value / 1024:.2f} GiB" if value >= 1024 else f"{_three_digits(value)} MiB",
+    "peak_mib": lambda value: f"{value / 1024:.2f} GiB" if value >= 1024 else f"{three_digits(value)} MiB",
     "epochs": lambda value: f"{value:.0f} epochs",
     "score": lambda value: f"{100 * value:.1f} % right",
-    "gigabytes_per_second": lambda value: f"{_three_digits(value)} GB/s",
-    "gathered_per_second": lambda value: f"{_three_digits(value)} GB/s gathered",
+    "gigabytes_per_second": lambda value: f"{three_digits(value)} GB/s",
+    "gathered_per_second": lambda value: f"{three_digits(value)} GB/s gathered",
     "bytes": lambda value: f"{value / 1e6:.3g} MB exchanged",
     "halo_rows": lambda value: f"{value:.0f} halo rows",
     "share": lambda value: f"{100 * value:.0f} %",
@@ -52,8 +48,8 @@ def cell(record: Record, reference: bool) -> str:
         spread = f" ± {50 * record['spread']:.0f} %" if record["spread"] else ""
         parts.append(duration(record["median"]) + spread)
         if not reference:
-            parts.append(f"{_three_digits(record['ratio'])}×")
-    parts += [write(record[key]) for key, write in _FIGURES.items() if record.get(key) is not None]
+            parts.append(f"{three_digits(record['ratio'])}×")
+    parts += [write(record[key]) for key, write in FIGURES.items() if record.get(key) is not None]
     return ", ".join(parts)
 
 
@@ -73,7 +69,7 @@ def goals(records: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
     rows = []
     for record in (record for record in records if "goal" in record):
         wanted = f"{record['sense']} {record['wanted']:g}"
-        rows.append([record["goal"], _three_digits(record["reached"]), wanted, "yes" if record["met"] else "no"])
+        rows.append([record["goal"], three_digits(record["reached"]), wanted, "yes" if record["met"] else "no"])
     return ["goal", "reached", "wanted", "met"], rows
 
 
@@ -128,22 +124,3 @@ def read(folder: Path) -> dict[str, list[Record]]:
     if not by_suite:
         raise InputError(f"{folder}: no records there; measure with `lignn bench SUITE --json {folder}/SUITE.jsonl`")
     return by_suite
-
-
-def fill(document: Path, folder: Path) -> list[str]:
-    """Replace the tables in a document by those of the recorded suites, and return the names of these suites."""
-    by_suite, filled = read(folder), []
-    if not document.is_file():
-        raise InputError(f"{document}: there is no such document; it needs `<!-- bench SUITE -->` and `<!-- end -->`")
-
-    def put(place: re.Match[str]) -> str:
-        suite = place[2]
-        if suite not in by_suite:
-            return place[0]
-        filled.append(suite)
-        return f"{place[1]}{markdown(by_suite[suite])}\n{place[3]}"
-
-    text = _PLACE.sub(put, document.read_text(encoding="utf-8"))
-    with whole_file(document) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-    return filled

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from lignn import notebook
 from lignn.equilibrium import Map, Solution, Status
 from lignn.equilibrium.wellposed import Bound, spectral_radius, theorem1
 from lignn.errors import InputError
@@ -83,6 +84,9 @@ class Certificate:
     def error(self) -> float:
         """Bound on the distance to the equilibrium, in the solver's norm: `residual / (1 - K̂)`."""
         return self.residual / (1 - self.contraction) if self.contraction < 1 else float("inf")
+
+    def _repr_html_(self) -> str:
+        return notebook.paragraphs(str(self))
 
     def __str__(self) -> str:
         if not self.solved:

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lignn import notebook
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_ROWS = 10
+"""Nodes that a notebook shows."""
 _TEXTS = np.dtypes.StringDType()
 
 
@@ -63,6 +71,19 @@ class Decision:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def plot_confidence(self, ax: Axes | None = None) -> Axes:
+        """Draw how sure the model is of the nodes without a known label, by predicted class; return the axes."""
+        from lignn.classifier import pictures
+
+        return pictures.confidence(self, ax)
+
+    def _repr_html_(self) -> str:
+        header = ("id", "label", "confidence", "evidence", "given")
+        columns = (self.node_ids, self.names, self.confidence, self.evidence, self.given)
+        rows = [(i, name, f"{p:.2f}", e, g) for i, name, p, e, g in zip(*(c[:_ROWS] for c in columns), strict=True)]
+        below = f"{_ROWS} of {len(self)} nodes" if len(self) > _ROWS else ""
+        return notebook.table(header, rows, below=below)
 
 
 def _names(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:

@@ -7,14 +7,14 @@ from dataclasses import replace
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from lignn.classifier import explain, fitting, imbalance, saving, scoring, suggest
+from lignn.classifier import explain, fitting, imbalance, pictures, saving, scoring, suggest
 from lignn.classifier.assessment import Assessed
 from lignn.classifier.calibration import at_temperature
 from lignn.classifier.certificate import Certificate, certify
@@ -34,6 +34,9 @@ from lignn.graph import Graph, Split
 from lignn.graph.names import node_number
 from lignn.methods import Method, Prediction
 from lignn.training import Progress
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
@@ -305,6 +308,19 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         check_is_fitted(self)
         fitted, number = self._fitted, node_number(self.graph_, node)
         return explain.explain(fitted.prediction, self.graph_, fitted.classes, number, k, self.temperature_)
+
+    def plot_neighbourhood(self, node: Any, hops: int = 1, ax: Axes | None = None) -> Axes:
+        """Draw the nodes around one (its number or id), and return the axes.
+
+        The colour is the predicted class, faint where it is unsure; a ring is the known label.
+
+        Args:
+            node: the node in the middle.
+            hops: how far to go, in both directions of the edges; at most 60 nodes are drawn.
+            ax: axes to draw on; None for new ones.
+        """
+        check_is_fitted(self)
+        return pictures.neighbourhood(self.decision(), self.graph_, node_number(self.graph_, node), hops, ax)
 
     def suggest(self, k: int = 10) -> np.ndarray:
         """Return the numbers of the `k` unlabelled nodes to label next, the most valuable first."""

@@ -111,7 +111,7 @@ def plan(settings: Settings, graph: StoredGraph, memory: int | None = None) -> P
     elif sparse:
         _refuse(sum(kept.values()) + products, memory, "sparse features are needed as products with the weight")
     if memory is not None and sum(kept.values()) > memory * TOLERANCE:
-        _refuse(sum(kept.values()), memory, "see which part is large in docs/scale.md")
+        _refuse(sum(kept.values()), memory, "see which part is large in docs/guides/scale.md")
     share = n / graph.total
     edges = sum(_bytes(arrays, name) for name in arrays if name.startswith(("in_", "in.")))
     x = 0 if "x" not in arrays or (chosen and not narrow) else int(_bytes(arrays, "x") * share)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -19,6 +19,9 @@ from lignn.declarations import METRICS
 from lignn.graph import Graph
 from lignn.labels import Classes
 from lignn.training import Metric
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _BINS, _POINTS, _CURVES, _ROWS = 10, 200, 8, 20
 """Bins of a reliability diagram, points and number of precision-recall curves, and classes that `str` shows."""
@@ -93,6 +96,12 @@ class Report:
         left = len(self.classes) - len(table) + 1
         more = [f"and {left} more classes"] if left else []
         return "\n".join([self.headline, *lines, *more, *([self.note] if self.note else [])])
+
+    def plot_reliability(self, ax: Axes | None = None) -> Axes:
+        """Draw the share of right predictions against their confidence, and return the axes."""
+        from lignn.classifier import pictures
+
+        return pictures.reliability(self, ax)
 
     def plain(self) -> dict[str, Any]:
         """Return scores, classes and confusion matrix as plain values."""

@@ -35,9 +35,10 @@ def bench(
 ) -> None:
     """Measure lignn against what one would use instead, in turns in one process, and print the ratios."""
     if report is not None:
-        from lignn.bench.report import fill
+        from lignn.documents import Records, fill
 
-        typer.echo(f"{report}: filled in {', '.join(fill(report, records)) or 'nothing'}")
+        places = fill(report, Records(records.parent, records))
+        typer.echo(f"{report}: filled in {', '.join(places) or 'nothing'}")
         return
     from lignn import bench as suites
 

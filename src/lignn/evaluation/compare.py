@@ -10,6 +10,7 @@ from functools import cached_property
 from statistics import mean
 from typing import Any
 
+from lignn import notebook
 from lignn.classifier import NodeClassifier, Report, imbalance
 from lignn.classifier.fitting import hold_back
 from lignn.classifier.settings import Settings
@@ -257,6 +258,11 @@ class Comparison:
             if messages:
                 found.append(f"{row.title}, {len(messages)} of {len(row.scores)} runs: {messages[0]}")
         return found
+
+    def _repr_html_(self) -> str:
+        header = ("", f"test {self.shown.in_tables}", f"against {self.rows[0].title}", "seconds")
+        rows = [(row.title, row.score, row.gain, f"{row.seconds:.1f}") for row in self.rows]
+        return notebook.table(header, rows, below=f"Do labels help here? {self.verdict}")
 
     def plain(self) -> dict[str, Any]:
         """Everything as plain values."""

@@ -1,8 +1,4 @@
-"""The palette of all pictures, and their files.
-
-The colours are those of Okabe and Ito, which stay distinct without full colour vision; their yellow, too light for
-lines on white, is replaced by olive.
-"""
+"""Colours and marks of lines, and the files of pictures."""
 
 from __future__ import annotations
 
@@ -11,8 +7,10 @@ import io
 import matplotlib
 from matplotlib.figure import Figure
 
-BLUE, VERMILION, GREEN, PURPLE, ORANGE = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"
-SKY_BLUE, BLACK, OLIVE, GREY = "#56B4E9", "#000000", "#8C8C00", "#7F7F7F"
+from lignn.notebook import BLACK, BLUE, GREEN, GREY, OLIVE, ORANGE, PURPLE, SKY_BLUE, VERMILION
+
+__all__ = ["BLACK", "BLUE", "COLOURS", "GREEN", "GREY", "MARKS", "OLIVE", "ORANGE", "PURPLE", "SKY_BLUE", "VERMILION"]
+__all__ += ["rendered"]
 
 COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY_BLUE, BLACK, OLIVE)
 """Colours of lines, in order."""

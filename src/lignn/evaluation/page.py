@@ -81,25 +81,30 @@ def markdown(title: str, sections: Sequence[Section]) -> str:
         lines.append(f"## {section.title}")
         for block in section.blocks:
             if isinstance(block, str):
-                lines.append(_plain(block))
+                lines.append(plain(block))
             elif isinstance(block, Picture):
-                lines.append(f"![{block.caption}](figures/{block.name}.png)\n\n{_plain(block.caption)}")
+                lines.append(f"![{block.caption}](figures/{block.name}.png)\n\n{plain(block.caption)}")
             else:
                 lines.append(_markdown_table(block))
     return "\n\n".join(lines) + "\n"
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Escape what Markdown would read as markup, such as the asterisk of `IGNN*`."""
     return text.replace("*", "\\*").replace("|", "\\|")
 
 
 def _markdown_table(table: Table) -> str:
-    def row(cells: Sequence[str]) -> str:
-        return "| " + " | ".join(_plain(cell).replace("\n", "<br>") for cell in cells) + " |"
+    return f"**{table.caption}**\n\n{markdown_rows(table.header, table.rows)}"
 
-    rule = "|" + "---|" * len(table.header)
-    return "\n".join([f"**{table.caption}**", "", row(table.header), rule, *(row(cells) for cells in table.rows)])
+
+def markdown_rows(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table as Markdown, without a caption."""
+
+    def row(cells: Sequence[str]) -> str:
+        return "| " + " | ".join(plain(cell).replace("\n", "<br>") for cell in cells) + " |"
+
+    return "\n".join([row(header), "|" + "---|" * len(header), *map(row, rows)])
 
 
 def html(title: str, sections: Sequence[Section], embedded: Mapping[str, bytes]) -> str:

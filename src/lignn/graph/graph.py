@@ -22,6 +22,7 @@ from lignn.graph.validate import Features
 if TYPE_CHECKING:
     import networkx as nx
     import pyarrow as pa
+    from matplotlib.axes import Axes
     from torch_geometric.data import Data, HeteroData
 
     from lignn.graph.reading import Reading
@@ -354,6 +355,17 @@ class Graph:
             from lignn.graph import table_writer
 
             table_writer.write(self, path)
+
+    def plot_transitions(self, ax: Axes | None = None) -> Axes:
+        """Draw how known labels follow each other along edges, `P(label j | label i, edge)`, and return the axes."""
+        from lignn.graph import pictures
+
+        return pictures.transitions(self, ax)
+
+    def _repr_html_(self) -> str:
+        from lignn.graph import pictures
+
+        return pictures.facts(self)
 
     def __repr__(self) -> str:
         parts = [f"{self.num_nodes} nodes", f"{self.num_edges} edges"]

@@ -136,7 +136,7 @@ class LIGNN(LabelInputted):
             feature_mask: share of the nodes whose features are hidden in the taped step.
             jacobian: "exact" or "diagonal" softmax Jacobian in the adjoint.
             forward_growth: stop a forward solve once its change grows by more than this factor; None lets it grow,
-                since changes may grow while labels travel along a path (docs/results/paper.md).
+                since changes may grow while labels travel along a path (docs/results/figure4.md).
             tol: root mean square tolerance of the forward solve; None is the paper's `1e-4 / c`.
             adjoint: tolerance of the backward solve. "paper" is the absolute `1e-5 (c-1) / c²`. "relative" is 1e-2
                 relative to the gradient; this solve also stops when the adjoint expands. With an adaptive mask rate,

@@ -23,6 +23,7 @@ from lignn.methods.propagated import LPA, ResLPA
 from lignn.methods.threeference import ThreeFerence
 
 NAMES = tuple(METHODS)
+"""Names of all methods."""
 
 FACTORIES: dict[str, Callable[..., Method]] = {
     "lignn": LIGNN.configured,

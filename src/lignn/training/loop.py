@@ -22,6 +22,7 @@ from lignn.training.adam import Adam
 from lignn.training.threads import enough_threads
 
 Scores = dict[str, float]
+"""Scores by the name of a part of the split."""
 Scorer = Callable[[Prediction], Scores]
 """Function that returns the scores of a prediction by name; `val` chooses the epoch, and `TIE` among equal ones."""
 
