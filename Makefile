@@ -8,9 +8,7 @@ BIN := .venv/bin
 .PHONY: demo test coverage lint format docs docs-serve figures bench fuzz soak clean
 
 demo: .venv/installed
-	mkdir -p demo
-	$(BIN)/lignn compare weekday --preset paper --mask-rate adaptive --max-steps 100 --max-epochs 150 --runs 1 --jobs 2 \
-		-o demo/weekday.html
+	$(BIN)/python tools/demo.py
 
 # One worker a core, each with one thread of PyTorch: see tests/conftest.py.
 test: lint docs
@@ -34,6 +32,7 @@ docs-serve: .venv/installed
 # Numbers and pictures of README and docs: from the records, and by running the examples.
 figures: .venv/installed
 	$(BIN)/lignn report results --docs README.md --docs docs
+	$(BIN)/python tools/commands.py
 	$(BIN)/python -m examples
 
 format: .venv/installed
@@ -52,7 +51,7 @@ fuzz: .venv/installed
 # The service for ten minutes: killed under writers, then under many clients. See docs/get_started/serving.md.
 LIGNN_SOAK ?= 600
 soak: .venv/installed
-	$(BIN)/python -m tests.serve.soak --seconds $(LIGNN_SOAK)
+	$(BIN)/python -m tests.serve.soak --seconds $(LIGNN_SOAK) --record results/soak.jsonl
 
 # The checkout is installed in editable mode: only a change of what it depends on installs anything again.
 .venv/installed: pyproject.toml constraints.txt

@@ -1,13 +1,11 @@
 """The Python in the documents runs as printed, the examples run, and the site is built from them without a warning."""
 
-import multiprocessing
 import os
 import re
 import runpy
 import shutil
 import subprocess
 import sys
-import traceback
 from html.parser import HTMLParser
 from importlib import import_module
 from pathlib import Path
@@ -16,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 import lignn
+from tests.forked import errors_of
 
 CHECKOUT = Path(__file__).parent.parent
 DOCS = CHECKOUT / "docs"
@@ -34,35 +33,6 @@ def python_of(page):
 PAGES = [page for page in (CHECKOUT / "README.md", *sorted(DOCS.rglob("*.md"))) if python_of(page).strip()]
 
 
-def in_folder(script, folder, error):
-    """Run a script in the present process, which ends with it."""
-    os.chdir(folder)
-    try:
-        with open(os.devnull, "w") as sys.stdout, open(error, "w", encoding="utf-8") as sys.stderr:
-            try:
-                runpy.run_path(str(script), run_name="__main__")
-            except BaseException:
-                traceback.print_exc()
-                sys.stderr.flush()
-                os._exit(1)
-    finally:
-        sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
-
-
-def errors_of(script, folder):
-    """Run a script in a process of its own, and return its traceback.
-
-    The process is forked from one that has imported PyTorch and lignn and has done nothing else.
-    """
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["torch", "pandas", "sklearn.linear_model", "lignn.training", "lignn.classifier"])
-    error = script.with_suffix(".error")
-    process = context.Process(target=in_folder, args=(script, folder, error))
-    process.start()
-    process.join()
-    return "" if process.exitcode == 0 else error.read_text(encoding="utf-8") or f"exit code {process.exitcode}"
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(CHECKOUT)))
 def test_python_blocks_run(page, tmp_path):
     """Blocks of one page share their names, from top to bottom, and find the examples; README those of the checkout.
@@ -72,14 +42,15 @@ def test_python_blocks_run(page, tmp_path):
     shutil.copytree(CHECKOUT / "examples", tmp_path / "examples")
     script = tmp_path / f"page_{page.stem}.py"  # types.py would hide the module of that name
     script.write_text(python_of(page), encoding="utf-8")
-    assert not errors_of(script, tmp_path if page.parent == CHECKOUT else tmp_path / "examples")
+    folder = tmp_path if page.parent == CHECKOUT else tmp_path / "examples"
+    assert not errors_of(runpy.run_path, str(script), folder=folder)
 
 
 def test_an_error_has_the_line_of_its_page(tmp_path):
     page, script = tmp_path / "page.md", tmp_path / "page.py"
     page.write_text("# Text\n\n```python\na = 1\n```\n\n```sh\nexit 1\n```\n\n```python\nassert a == 2\n```\n")
     script.write_text(python_of(page))
-    assert 'page.py", line 12' in errors_of(script, tmp_path)
+    assert 'page.py", line 12' in errors_of(runpy.run_path, str(script), folder=tmp_path)
 
 
 @pytest.mark.parametrize("part", ["backbone", "solver", "gradient", "method", "dataset"])

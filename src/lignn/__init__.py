@@ -10,13 +10,15 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from lignn import backbones, datasets, errors, methods
-    from lignn.classifier import NodeClassifier, TabularClassifier, load
+    from lignn.classifier import NodeClassifier, TabularClassifier
     from lignn.equilibrium import fixed_point, solvers
+    from lignn.evaluation.auto import AutoClassifier, load
     from lignn.graph import Graph, Split, measures, splits
     from lignn.propagation import Adjacency
 
 _HOMES = {
     "Adjacency": "lignn.propagation",
+    "AutoClassifier": "lignn.evaluation.auto",
     "Graph": "lignn.graph",
     "NodeClassifier": "lignn.classifier",
     "Split": "lignn.graph",
@@ -25,7 +27,7 @@ _HOMES = {
     "datasets": "lignn",
     "errors": "lignn",
     "fixed_point": "lignn.equilibrium",
-    "load": "lignn.classifier",
+    "load": "lignn.evaluation.auto",
     "measures": "lignn.graph",
     "methods": "lignn",
     "solvers": "lignn.equilibrium",
@@ -34,6 +36,7 @@ _HOMES = {
 
 __all__ = [
     "Adjacency",
+    "AutoClassifier",
     "Graph",
     "NodeClassifier",
     "Split",

@@ -17,6 +17,9 @@ BASELINE = "backbone"
 BACKBONES = ("gcn", "gat", "sage", "gin", "mlp", "sgc", "jknet", "gcnii", "rgcn")
 PRECISIONS = ("float32", "float64")
 FEATURES = ("auto", "raw")
+CONTRACTIONS = ("free", "proved", "measured")
+HELD_BACK = "held back"
+"""Value of `refit` that trains again on the labels that `fit` held back by itself, and on no others."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,7 @@ class MethodDeclaration:
         summary: what it does, for reports.
         network: "labels" for a backbone on labels and features, "features" for a backbone on features alone, "one hop"
             for 3ference's SGC, "own" for a network that is not a backbone, "base" for a whole method (Correct and
-            Smooth), "none" for no network.
+            Smooth), "members" for several methods, "rows" for a classifier of rows, "none" for no network.
         parameters: parameters of `NodeClassifier` that this method has but not every method, and other options that a
             preset may set.
         needs: what the graph must have.
@@ -121,7 +124,7 @@ class MethodDeclaration:
 
     title: str
     summary: str
-    network: Literal["labels", "features", "one hop", "own", "base", "none"]
+    network: Literal["labels", "features", "one hop", "own", "base", "members", "rows", "none"]
     parameters: tuple[str, ...] = ()
     needs: frozenset[str] = frozenset({"edges"})
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -129,7 +132,8 @@ class MethodDeclaration:
 
 
 _SOLVER = ("solver", "tol", "max_steps")
-_HALF = {"practical": {"mask_rate": 0.5}, "paper": {"mask_rate": 0.5}}
+_LOSS = {"practical": {"loss": "logits"}, "paper": {"loss": "probabilities"}}
+_HALF = {name: {"mask_rate": 0.5, **loss} for name, loss in _LOSS.items()}
 _FEATURES = frozenset({"features", "edges"})
 
 METHODS: dict[str, MethodDeclaration] = {
@@ -137,7 +141,9 @@ METHODS: dict[str, MethodDeclaration] = {
         "{}",
         "the network alone: labels supervise, they are never an input",
         "features",
-        needs=frozenset({"features"}),
+        ("loss",),
+        frozenset({"features"}),
+        _LOSS,
         compared=True,
     ),
     "lpa": MethodDeclaration("LPA", "label propagation: no network, no features", "none", _SOLVER, compared=True),
@@ -145,14 +151,16 @@ METHODS: dict[str, MethodDeclaration] = {
         "{} + C&S",
         "Correct and Smooth: label propagation after the trained network",
         "base",
-        needs=_FEATURES,
+        ("loss",),
+        _FEATURES,
+        _LOSS,
         compared=True,
     ),
     "label_input": MethodDeclaration(
         "Label Input {}",
         "known labels are inputs beside the features",
         "labels",
-        ("mask_rate",),
+        ("mask_rate", "loss"),
         presets=_HALF,
         compared=True,
     ),
@@ -160,7 +168,7 @@ METHODS: dict[str, MethodDeclaration] = {
         "Label Reuse {}",
         "as Label Input, and predictions are fed back once",
         "labels",
-        ("mask_rate",),
+        ("mask_rate", "loss"),
         presets=_HALF,
         compared=True,
     ),
@@ -168,18 +176,30 @@ METHODS: dict[str, MethodDeclaration] = {
         "LI-{}",
         "predictions are fed back until they reach an equilibrium, and trained through it",
         "labels",
-        ("mask_rate", "feature_mask", "forward_mask", "gradient", "warm_start", *_SOLVER, "adjoint"),
+        (
+            "mask_rate",
+            "feature_mask",
+            "forward_mask",
+            "gradient",
+            "warm_start",
+            *_SOLVER,
+            "adjoint",
+            "contraction",
+            "loss",
+        ),
         presets={
             "practical": {
                 "mask_rate": 0.5,
-                "feature_mask": 0.5,
+                "feature_mask": 0.0,
                 "forward_mask": False,
-                "solver": "anderson",
-                "tol": 1e-4,
+                "solver": "picard",
+                "tol": 1e-3,
                 "max_steps": 50,
                 "gradient": "exact",
                 "warm_start": True,
                 "adjoint": "relative",
+                "contraction": "proved",
+                "loss": "logits",
             },
             "paper": {
                 "mask_rate": 0.5,
@@ -191,6 +211,8 @@ METHODS: dict[str, MethodDeclaration] = {
                 "gradient": "paper",
                 "warm_start": False,
                 "adjoint": "paper",
+                "contraction": "free",
+                "loss": "probabilities",
             },
         },
         compared=True,
@@ -199,8 +221,11 @@ METHODS: dict[str, MethodDeclaration] = {
         "LaE {}",
         "the authors' successor of LI-GNN: the equilibrium of the last prediction is trained through",
         "labels",
-        ("mask_rate", "feature_mask", "tol", "max_steps"),
-        presets={"practical": {"feature_mask": 0.5, "mask_rate": 0.5}, "paper": {"mask_rate": 0.5}},
+        ("mask_rate", "feature_mask", "tol", "max_steps", "contraction", "loss"),
+        presets={
+            "practical": {"feature_mask": 0.0, "mask_rate": 0.5, "contraction": "proved", "loss": "logits"},
+            "paper": {"mask_rate": 0.5, "contraction": "free", "loss": "probabilities"},
+        },
     ),
     "reslpa": MethodDeclaration(
         "ResLPA {}",
@@ -208,7 +233,7 @@ METHODS: dict[str, MethodDeclaration] = {
         "features",
         ("mask_rate", *_SOLVER),
         _FEATURES,
-        _HALF,
+        {name: {"mask_rate": 0.5} for name in _LOSS},
     ),
     "threeference": MethodDeclaration(
         "3ference", "labels of the neighbours are inputs of a network of one hop", "one hop", _SOLVER
@@ -219,22 +244,71 @@ METHODS: dict[str, MethodDeclaration] = {
     "eignn": MethodDeclaration(
         "EIGNN", "a linear equilibrium of representations; labels are never an input", "own", _SOLVER, _FEATURES
     ),
+    "logistic": MethodDeclaration(
+        "logistic regression",
+        "logistic regression on features, the mean of neighbours' features and counts of their known labels",
+        "rows",
+        needs=frozenset(),
+    ),
+    "boosted": MethodDeclaration(
+        "boosted trees",
+        "trees of LightGBM on features, the mean of neighbours' features and counts of their known labels",
+        "rows",
+        needs=frozenset(),
+    ),
+    "ensemble": MethodDeclaration(
+        "ensemble", "the mean of several methods' probabilities", "members", needs=frozenset()
+    ),
 }
 
-_EVERYBODYS = {"hidden": 64, "lr": 0.01, "weight_decay": 0.0, "max_epochs": 1000, "patience": 100}
+_EVERYBODYS = {"hidden": 64, "lr": 0.01, "max_epochs": 1000, "patience": 100}
 PRESETS: dict[str, dict[str, Any]] = {
-    "practical": {**_EVERYBODYS, "dropout": 0.5, "features": "auto"},
-    "paper": {**_EVERYBODYS, "dropout": 0.0, "features": "raw"},
+    "practical": {
+        **_EVERYBODYS,
+        "weight_decay": 5e-4,
+        "dropout": 0.5,
+        "input_dropout": 0.5,
+        "features": "auto",
+        "unit_rows": True,
+        "refit": HELD_BACK,
+        "folds": 5,
+        "least_epochs": 100,
+        "evaluate_every": 5,
+    },
+    "paper": {
+        **_EVERYBODYS,
+        "weight_decay": 0.0,
+        "dropout": 0.0,
+        "input_dropout": 0.0,
+        "features": "raw",
+        "refit": False,
+        "folds": 1,
+    },
 }
-"""Values for parameters that are not given, for all methods. A method's declaration adds its own."""
+"""Values for parameters that are not given, for all methods. A method's declaration adds its own.
+
+Some are no parameters: `unit_rows` divides the rows of sparse features by their lengths, `least_epochs` is the smallest
+number of epochs that are trained again, and `evaluate_every` the number of epochs between two validation scores.
+"""
+
+BACKBONE_PRESETS: dict[str, dict[str, dict[str, Any]]] = {
+    "practical": {"mlp": {"num_layers": 2, "batch_norm": False}},
+    "paper": {},
+}
+"""Options of single networks by preset: batch normalisation by all nodes keeps an MLP from learning of few labels."""
 
 PARAMETERS: dict[str, Parameter] = {
-    "method": Parameter("text", _METHOD, choices=tuple(METHODS), takes_objects=True, optional=False),
+    "method": Parameter(
+        "text", _METHOD, "auto (of lignn fit), or ", choices=tuple(METHODS), takes_objects=True, optional=False
+    ),
     "backbone": Parameter("text", _METHOD, choices=BACKBONES, takes_objects=True, optional=False),
     "preset": Parameter("text", _METHOD, "Values of parameters that are not given: ", tuple(PRESETS), optional=False),
     "hidden": Parameter("whole number", _METHOD, "Width of the hidden layers.", search=(64, 128)),
     "dropout": Parameter(
         "number", _METHOD, "Share of the hidden units that is dropped in training.", search=(0.0, 0.5)
+    ),
+    "input_dropout": Parameter(
+        "number", _TRAINING, "Share of the entries of the features that is dropped in training.", search=(0.0, 0.5)
     ),
     "both_directions": Parameter(
         "true or false", _METHOD, "Let rgcn pass messages against the edges too, with weights of their own."
@@ -268,8 +342,15 @@ PARAMETERS: dict[str, Parameter] = {
     "solver": Parameter("text", _SOLVE, choices=("picard", "anderson", "broyden"), takes_objects=True),
     "gradient": Parameter("text", _SOLVE, choices=("paper", "exact", "last_step"), takes_objects=True),
     "warm_start": Parameter("true or false", _SOLVE, "Start a solve from the last epoch's state."),
+    "contraction": Parameter("text", _SOLVE, "What is promised about the equilibrium: ", choices=CONTRACTIONS),
     "calibrate": Parameter("true or false", _TRAINING, "Fit a temperature to the held-out labels.", optional=False),
-    "refit": Parameter("true or false", _TRAINING, "Train once more, on all known labels.", optional=False),
+    "refit": Parameter(
+        "true or false",
+        _TRAINING,
+        "Train once more on all known labels, also those of a given validation part; default: on those that fit itself "
+        "held back.",
+    ),
+    "folds": Parameter("whole number", _TRAINING, "Largest number of fits that hold back other labels, if few."),
     "precision": Parameter("text", _TRAINING, choices=PRECISIONS, optional=False),
     "device": Parameter("text", _TRAINING, "Device of PyTorch to compute on, e.g. cpu or cuda.", optional=False),
     "features": Parameter(
@@ -282,8 +363,8 @@ PARAMETERS: dict[str, Parameter] = {
 }
 """Every parameter of `NodeClassifier`, in the order of its signature."""
 
-OF_TRAINING = ("lr", "weight_decay", "max_epochs", "patience")
-OF_NETWORK = ("hidden", "dropout", "both_directions")
+OF_TRAINING = ("lr", "weight_decay", "input_dropout", "max_epochs", "patience", "evaluate_every")
+OF_NETWORK = ("hidden", "dropout", "both_directions", "num_layers", "batch_norm")
 OF_SOLVER = _SOLVER
 OF_LOSS = "class_weight"
 
@@ -291,7 +372,9 @@ OF_LOSS = "class_weight"
 METHODS_WITH = {
     parameter: [name for name, method in METHODS.items() if parameter in method.parameters] or list(METHODS)
     for parameter in PARAMETERS
-} | {OF_LOSS: [name for name, method in METHODS.items() if method.network != "none"]}
+} | {
+    each: [name for name, method in METHODS.items() if method.network != "none"] for each in (OF_LOSS, "input_dropout")
+}
 """The methods that have each parameter."""
 
 

@@ -17,6 +17,7 @@ from typing import Any, Literal
 import torch
 from torch import Generator, Tensor
 from torch.autograd.function import once_differentiable
+from torch.nn.functional import binary_cross_entropy_with_logits
 
 from lignn.errors import ConfigError, InputError, did_you_mean
 from lignn.graph import Graph
@@ -31,6 +32,9 @@ _MAX_REDRAWS = 1000
 
 SoftmaxJacobian = Literal["exact", "diagonal"]
 
+LossOf = Literal["probabilities", "logits"]
+"""What the cross-entropy is computed from. The values are the same; only logits have a gradient everywhere."""
+
 
 def softmax(logits: Tensor) -> Tensor:
     """Return the softmax of each row."""
@@ -38,6 +42,16 @@ def softmax(logits: Tensor) -> Tensor:
         # Short rows do not fill a vector register: the softmax along columns is several times faster.
         return logits.T.contiguous().softmax(0).T
     return logits.softmax(1)
+
+
+def at_temperature(probabilities: Tensor, temperature: float, multilabel: bool) -> Tensor:
+    """Return `σ(log-odds / T)` of given probabilities; the order of classes stays."""
+    if temperature == 1:
+        return probabilities
+    logits = probabilities.clamp(min=1e-12).log()
+    if multilabel:
+        return ((logits - (1 - probabilities).clamp(min=1e-12).log()) / temperature).sigmoid()
+    return (logits / temperature).softmax(1)
 
 
 class DiagonalSoftmax(torch.autograd.Function):
@@ -170,12 +184,23 @@ class KnownLabels:
             return logits.sigmoid()
         return softmax(logits) if jacobian == "exact" else DiagonalSoftmax.apply(logits)
 
-    def loss(self, probabilities: Tensor, nodes: Tensor) -> Tensor:
-        """Return the mean cross-entropy over `nodes` (a mask), which must be known."""
+    def _supervised(self, output: Tensor, nodes: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the rows of `output` and of the labels at `nodes` (a mask), which must be known."""
         if (nodes & ~self.mask).any():
             raise InputError("only known labels can supervise")
-        index = nodes.nonzero().flatten().to(probabilities.device)
-        p, target = probabilities[index], self.onehot[index]
+        index = nodes.nonzero().flatten().to(output.device)
+        return dense(output)[index], self.onehot[index]
+
+    def loss_of_logits(self, logits: Tensor, nodes: Tensor) -> Tensor:
+        """Return the same as `loss` of the probabilities; its gradient does not vanish where softmax underflows."""
+        z, target = self._supervised(logits, nodes)
+        if self.multilabel:
+            return self._mean(binary_cross_entropy_with_logits(z, target, reduction="none"))
+        return self.mean(-(z.log_softmax(1) * target).sum(1), target)
+
+    def loss(self, probabilities: Tensor, nodes: Tensor) -> Tensor:
+        """Return the mean cross-entropy over `nodes` (a mask), which must be known."""
+        p, target = self._supervised(probabilities, nodes)
         tiny = torch.finfo(p.dtype).tiny
         if self.multilabel:
             return self._mean(-(target * p.clamp(min=tiny).log() + (1 - target) * (1 - p).clamp(min=tiny).log()))

@@ -72,7 +72,7 @@ def test_gains_rank_as_what_is_lost_when_a_label_is_withdrawn():
         lost = [(state - other)[node, number].item() for other in without]
         correlations.append(spearmanr(gains_and_shares(prediction, node, number)[0][known], lost)[0])
     assert np.mean(correlations) > 0.95
-    assert min(correlations) > 0.8
+    assert min(correlations) > 0.75
 
 
 def test_explanation_names_the_largest_gains():

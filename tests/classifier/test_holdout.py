@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from lignn import Graph, Split
-from lignn.classifier.fitting import checked_split, hold_back, own_split
+from lignn.classifier.holdout import checked_split, hold_back, own_split
 from lignn.errors import InputError, SplitError
 from tests.problems import random_graph
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from lignn import NodeClassifier
-from lignn.classifier.suspects import _folds
+from lignn.classifier.suspects import fold_of_each
 from lignn.errors import ConfigError, InputError
 from tests.classifier.small import small_graph
 from tests.problems import random_graph
@@ -43,7 +43,7 @@ def test_a_label_is_not_seen_by_its_judge(method):
 
     classifier = NodeClassifier(**options, precision="float64").fit(graph)
     known = classifier._fitted.prediction.problem.labels.mask
-    fold = _folds(graph.y, known, 5, 0) == 2
+    fold = fold_of_each(graph.y, known, 5, 0) == 2
     assert fold.sum() == 18
     flipped = graph.replace(y=torch.where(fold, (graph.y + 1) % 3, graph.y))
     seen = [module._without(classifier._fitted, version, known, fold) for version in (graph, flipped)]
@@ -65,9 +65,9 @@ def test_labels_that_the_classifier_does_not_know_have_no_part():
     assert found[0].judged == int(split.train.sum())
 
 
-def test_every_class_is_spread_over_the_folds_and_a_lone_label_is_not_judged():
+def test_every_class_is_spread_over_thefold_of_each_and_a_lone_label_is_not_judged():
     y = torch.tensor([0] * 10 + [1] * 5 + [2])
-    fold = _folds(y, torch.ones(16, dtype=torch.bool), 5, seed=3)
+    fold = fold_of_each(y, torch.ones(16, dtype=torch.bool), 5, seed=3)
     assert fold[y == 0].bincount(minlength=5).tolist() == [2] * 5
     assert fold[y == 1].bincount(minlength=5).tolist() == [1] * 5
     graph = small_graph()

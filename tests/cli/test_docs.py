@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tools import commands as reference
 from typer.core import TyperGroup as Group
 from typer.main import get_command
 
@@ -81,6 +82,11 @@ def test_options_of_mentioned_commands_exist(document: str) -> None:
         known = {flag for parameter in command.params for flag in (*parameter.opts, *parameter.secondary_opts)}
         for flag in (argument.split("=")[0] for argument in arguments if re.match(r"--?[a-z]", argument)):
             assert flag in known | {"--help", "--install-completion"}, f"{document}: {command.name} {flag}"
+
+
+def test_the_reference_of_commands_is_that_of_the_commands() -> None:
+    """`python tools/commands.py` writes it again."""
+    assert reference.PAGE.read_text(encoding="utf-8") == reference.page()
 
 
 def test_the_tutorials_python(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,10 +1,17 @@
+import inspect
 import warnings
 from pathlib import Path
 
 import pytest
+from typer.core import TyperGroup
+from typer.main import get_command
 
 import lignn
-from lignn.cli import app, main
+from lignn.classifier import NodeClassifier
+from lignn.classifier.settings import Settings
+from lignn.cli import EXAMPLES, app, main
+from lignn.cli.options import FIXED
+from lignn.declarations import PARAMETERS
 from lignn.errors import ConvergenceWarning, InputError, LignnError
 from tests.cli.commands import outcome
 
@@ -54,11 +61,33 @@ def test_a_warning_is_one_line(place: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert outcome("diagnose", "model").err == "warning: did not converge\nerror: and ends\n"
 
 
-def test_no_arguments_print_the_help() -> None:
+def test_no_arguments_print_the_five_steps() -> None:
     result = outcome()
-    assert result.code == 2
-    assert "Usage" in result.out + result.err
-    assert "error" not in result.err
+    assert (result.code, result.err) == (0, "")
+    for number, verb in enumerate(("inspect", "fit", "predict", "compare", "diagnose"), 1):
+        assert f"{number}. lignn {verb} " in result.out
+
+
+def test_every_command_shows_an_example_of_itself() -> None:
+    group = get_command(app)
+    assert isinstance(group, TyperGroup)
+    assert set(group.commands) == set(EXAMPLES)
+    for verb, example in EXAMPLES.items():
+        shown = " ".join(outcome(verb, "--help").out.split())
+        assert f"Example: {example}" in shown
+        assert example.startswith(f"lignn {verb} ")
+
+
+def test_help_shows_the_defaults_of_every_preset(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    signature = inspect.signature(NodeClassifier).parameters
+    assert {name: signature[name].default for name in FIXED} == FIXED
+    assert set(FIXED) == {name for name, parameter in PARAMETERS.items() if not parameter.optional}
+    shown = " ".join(outcome("fit", "--help").out.replace("│", " ").split())
+    for name, value in Settings.of(NodeClassifier().get_params(deep=False)).values.items():
+        if value is not None and name in PARAMETERS and PARAMETERS[name].kind in ("number", "whole number"):
+            assert f"[default: ({value}" in shown or f"[default: ({value:g}" in shown, name
+    assert "[default: (0.5; paper: 0.0)]" in shown  # dropout
 
 
 def test_version_has_what_a_bug_report_needs() -> None:

@@ -50,9 +50,19 @@ def test_labels_go_in_and_come_out(model, tmp_path):
 )
 def test_bad_input(model, tmp_path, arguments, message, monkeypatch):
     monkeypatch.delenv("LIGNN_TOKEN", raising=False)
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "new.csv").write_text("id,label\nnode1,zebra\n")
     names = {"{model}": str(model), "{new}": str(tmp_path / "new.csv")}
     assert message in fails(*(names.get(argument, argument) for argument in arguments))
+
+
+@pytest.mark.parametrize("command", [["serve"], ["labels", "export"], ["labels", "import"]])
+def test_a_model_that_is_not_there_leaves_no_journal(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "new.csv").write_text("id,label\nnode1,a\n")
+    more = ["new.csv"] if "import" in command else []
+    assert "nowhere" in fails(*command, "nowhere", *more)
+    assert [path.name for path in tmp_path.iterdir()] == ["new.csv"]
 
 
 def test_a_missing_extra_is_one_sentence(model, monkeypatch):

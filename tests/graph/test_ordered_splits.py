@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from lignn import Graph, NodeClassifier, splits
-from lignn.classifier.fitting import hold_back, own_split
+from lignn.classifier.holdout import hold_back, own_split
 from lignn.errors import GraphError, SplitError
 from lignn.evaluation.compare import split_of
 from lignn.graph.split import PARTS

@@ -98,3 +98,9 @@ def directional_error(method, problem, seed=0, step=1e-5):
     method.load_state_dict(start)
     slope = sum((slopes[name] * d).sum().item() for name, d in direction.items())
     return abs(slope - difference) / abs(difference)
+
+
+def learned(method, problem):
+    """The method, after what it fits without epochs."""
+    method.learn(problem)
+    return method

@@ -10,7 +10,7 @@ from lignn.backbones import GCN
 from lignn.labels import KnownLabels
 from lignn.methods import IGNN, NAMES, Problem
 from tests.classifier.small import fitted, small_graph, small_split
-from tests.methods.small import built, small_problem
+from tests.methods.small import built, learned, small_problem
 
 
 @pytest.mark.parametrize("method", ["lignn", "lpa", "label_reuse", "threeference", "ignn", "correct_and_smooth"])
@@ -54,6 +54,9 @@ FACTS = {
     "lae": (True, True, False, True, False),
     "ignn": (False, True, False, False, True),
     "eignn": (False, True, False, False, True),
+    "logistic": (True, False, False, False, False),
+    "boosted": (True, False, False, False, False),
+    "ensemble": (True, False, False, True, False),
 }
 
 
@@ -69,7 +72,7 @@ def test_facts(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_labels_change_a_prediction_only_if_they_are_an_input(name):
     graph, _, problem = small_problem()
-    bound = built(name, graph).eval().on(problem)
+    bound = learned(built(name, graph).eval(), problem).on(problem)
     if name == "correct_and_smooth":
         bound.method.chosen = (2, 2)
     labels = problem.labels

@@ -13,10 +13,13 @@ from lignn.methods import (
     LIGNN,
     LPA,
     NAMES,
+    Boosted,
     CorrectAndSmooth,
+    Ensemble,
     LabelInput,
     LabelReuse,
     LaE,
+    Logistic,
     Network,
     ResLPA,
     ThreeFerence,
@@ -25,13 +28,16 @@ from lignn.methods import (
 
 KINDS = {
     "backbone": Network,
+    "boosted": Boosted,
     "correct_and_smooth": CorrectAndSmooth,
     "eignn": EIGNN,
+    "ensemble": Ensemble,
     "ignn": IGNN,
     "label_input": LabelInput,
     "label_reuse": LabelReuse,
     "lae": LaE,
     "lignn": LIGNN,
+    "logistic": Logistic,
     "lpa": LPA,
     "reslpa": ResLPA,
     "threeference": ThreeFerence,
@@ -53,7 +59,7 @@ def test_the_generator_draws_the_weights(name):
         build(name, 5, 3, generator=torch.Generator().manual_seed(s)).state_dict() for s in (1, 1, 2)
     )
     assert all(torch.equal(first[key], second[key]) for key in first)
-    assert name == "lpa" or any(not torch.equal(first[key], other[key]) for key in first)
+    assert name in ("lpa", "logistic", "boosted") or any(not torch.equal(first[key], other[key]) for key in first)
 
 
 def test_options_reach_the_method_and_the_network():
@@ -118,10 +124,10 @@ def test_correct_and_smooth_stands_behind_any_method():
     ("name", "options", "message"),
     [
         ("lignm", {}, "method 'lignm' is unknown; did you mean 'lignn'?"),
-        ("transformer", {}, "method 'transformer' is unknown; choose from backbone, correct_and_smooth"),
+        ("transformer", {}, "method 'transformer' is unknown; choose from backbone, boosted, correct_and_smooth"),
         ("lignn", {"maskrate": 0.5}, "method 'lignn' has no option 'maskrate'; did you mean 'mask_rate'?"),
         ("lpa", {"lamb": 0.5}, "method 'lpa' has no option 'lamb'; did you mean 'lam'?"),
-        ("backbone", {"mask_rate": 0.5}, "method 'backbone' has no option 'mask_rate'; it has none"),
+        ("backbone", {"mask_rate": 0.5}, "method 'backbone' has no option 'mask_rate'; choose from loss"),
         ("correct_and_smooth", {"base": "lpaa"}, "method 'lpaa' is unknown; did you mean 'lpa'?"),
         ("lignn", {"backbone": "jknt"}, "backbone 'jknt' is unknown; did you mean 'jknet'?"),
         ("lignn", {"backbone_options": {"hiden": 3}}, "backbone GCN has no option 'hiden'; did you mean 'hidden'?"),

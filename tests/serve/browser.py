@@ -54,7 +54,7 @@ def service(*arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
 
 
 @contextmanager
-def chromium(width: int = 1280, height: int = 900, dark: bool = False) -> Iterator[Any]:
+def chromium(width: int = 1280, height: int = 900) -> Iterator[Any]:
     """Start a browser with a profile of its own; it can reach this machine only."""
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
@@ -70,7 +70,6 @@ def chromium(width: int = 1280, height: int = 900, dark: bool = False) -> Iterat
             f"--user-data-dir={profile}",
             f"--window-size={width},{height}",
             "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-            *(["--force-dark-mode", "--blink-settings=preferredColorScheme=0"] if dark else []),
         ):
             options.add_argument(argument)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
@@ -89,6 +88,28 @@ def until(found: Any, what: str = "", seconds: float = SECONDS) -> Any:
             return value
         time.sleep(0.05)
     raise AssertionError(f"in vain: {what}")
+
+
+def press(driver: Any, *keys: str) -> None:
+    """Press keys, wherever the cursor is."""
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    ActionChains(driver).send_keys(*keys).perform()
+
+
+def focused(driver: Any) -> str | None:
+    """Return the name of the element that gets the keys."""
+    return driver.switch_to.active_element.get_attribute("aria-label")
+
+
+def choose_tab(driver: Any, name: str) -> None:
+    script = "[...document.querySelectorAll('.q-tab')].find(t => t.innerText.trim() == arguments[0]).click()"
+    driver.execute_script(script, name)
+
+
+def complaints(driver: Any) -> list[str]:
+    """Return the errors in the browser's log since the last call."""
+    return [entry["message"] for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
 
 
 def body_text(driver: Any) -> str:

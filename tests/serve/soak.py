@@ -1,7 +1,8 @@
-"""Writers, readers and sudden ends: `python -m tests.serve.soak`, or a short form in the tests.
+"""Writers, readers, failures and sudden ends: `python -m tests.serve.soak`, or a short form in the tests.
 
 `kill`: four writers label nodes, the service is killed at random moments and started again. Every label that was
-answered must be there, none twice. `load`: many clients with mixed calls; no error, memory flat, and the times.
+answered must be there, none twice. `failures`: a disk that takes no more, a locked journal, a model that is replaced;
+each is told, and the service goes on. `load`: many clients with mixed calls; no error, memory flat, and the times.
 """
 
 from __future__ import annotations
@@ -10,20 +11,29 @@ import argparse
 import http.client
 import json
 import random
+import resource
 import sqlite3
-import statistics
+import sys
 import tempfile
 import threading
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from lignn.atomic import whole_file
+from lignn.bench.timing import record
 from tests.classifier.small import fitted, small_graph
 from tests.serve import browser
 
 CLASSES = "abc"
+MOST_GROWTH = 0.05
+"""Of memory, in the second half of the load."""
 
 
 def call(method: str, address: str, body: Any = None, who: str = "soak") -> Any:
@@ -79,7 +89,9 @@ def kill(folder: Path, times: int, seconds: float, seed: int = 0) -> dict[str, i
             writer.ended.set()
             writer.join(60)
         _check(address, writers)
-    rows = sqlite3.connect(journal).execute("SELECT key, old, new FROM changes ORDER BY seq").fetchall()
+    with closing(sqlite3.connect(journal)) as database:
+        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        rows = database.execute("SELECT key, old, new FROM changes ORDER BY seq").fetchall()
     last: dict[str, str] = {}
     for key, old, new in rows:
         assert json.loads(old) != json.loads(new), "a label was written twice"
@@ -98,33 +110,105 @@ def _check(address: str, writers: list[Writer]) -> None:
             writer.answered[node] = given[node]
 
 
-def load(folder: Path, clients: int, seconds: float) -> dict[str, float]:
-    """Let many clients make mixed calls; return counts, times and the growth of memory."""
+def refusal(method: str, address: str, body: Any = None) -> tuple[int, str]:
+    """Return status and sentence of a request that must be refused."""
+    try:
+        call(method, address, body)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.loads(error.read())["detail"]
+    raise AssertionError(f"{method} {address} was not refused")
+
+
+def failures(folder: Path) -> dict[str, str]:
+    """Let the journal and the model fail below a service; return what it said."""
+    model, told = folder / "model", {}
+    fitted("lpa").save(model)
+    journal = folder / "model.journal.sqlite"
+    with browser.service(str(model), "--no-page") as (address, process):
+        path = f"{address}/labels/node1"
+        call("PUT", path, {"label": "a"})
+        told["disk"] = _with_full_disk(process.pid, journal, path)
+        told["lock"] = _with_lock(journal, path)
+        fitted("lpa", graph=small_graph().replace(class_names=("a", "b", "d"))).save(model)
+        assert call("GET", f"{address}/model")["replaced"] is True
+        status, told["model"] = refusal("POST", f"{address}/fit")
+        assert status == 409, told
+        assert call("PUT", path, {"label": "c"})["changes"] == 1
+    with browser.service(str(model), "--no-page") as (address, _):
+        assert call("GET", f"{address}/model")["new_classes"] == ["c"]
+        assert call("GET", f"{address}/predictions/node1")["given"] == "c"
+    return told
+
+
+def _with_full_disk(process: int, journal: Path, path: str) -> str:
+    """Forbid the service to make any file longer: each write to the journal fails, as on a full disk."""
+    free = resource.prlimit(process, resource.RLIMIT_FSIZE)
+    size = journal.with_name(f"{journal.name}-wal").stat().st_size
+    resource.prlimit(process, resource.RLIMIT_FSIZE, (size, free[1]))
+    try:
+        status, detail = refusal("PUT", path, {"label": "b"})
+        assert status == 503, detail
+        assert call("GET", path.replace("labels", "predictions"))["given"] == "a"
+    finally:
+        resource.prlimit(process, resource.RLIMIT_FSIZE, free)
+    assert call("PUT", path, {"label": "b"})["changes"] == 1
+    return detail
+
+
+def _with_lock(journal: Path, path: str) -> str:
+    """Hold the journal for longer than the service waits."""
+    with closing(sqlite3.connect(journal, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        status, detail = refusal("PUT", path, {"label": "a"})
+        assert status == 503, detail
+        assert call("GET", path.replace("labels", "predictions"))["given"] == "b"
+        other.execute("ROLLBACK")
+    assert call("PUT", path, {"label": "a"})["changes"] == 1
+    return detail
+
+
+def calls(number: int, draw: random.Random) -> dict[str, list[tuple[str, str, Any]]]:
+    """Return one call, or a few that belong together, of each kind; their number says how often it is made."""
+    node, other, label = f"node{draw.randrange(90)}", f"node{draw.randrange(90)}", draw.choice(CLASSES)
+    mine = {"nodes": [{"id": f"client{number}", "features": [0.5] * 6}]}
+    mine |= {"edges": [{"source": f"client{number}", "target": node}]}
+    features = {"features": {str(draw.randrange(6)): draw.random()}}
+    many = {"labels": [{"id": f"node{draw.randrange(90)}", "label": label} for _ in range(5)]}
+    return {
+        "predict 50": [("GET", f"/predictions/{node}", None)],
+        "label 18": [("PUT", f"/labels/{node}", {"label": label})],
+        "labels 4": [("POST", "/labels", many)],
+        "page 8": [("POST", "/predictions", {"limit": 50})],
+        "graph 6": [("GET", f"/graph/{node}?hops=2", None)],
+        "history 4": [("GET", "/labels?limit=20", None)],
+        "explain 4": [("GET", f"/explanations/{node}", None)],
+        "suggest 2": [("GET", "/suggestions?k=5", None)],
+        "try 2": [("POST", "/nodes?dry_run=true", mine)],
+        "node 1": [("POST", "/nodes", mine), ("DELETE", f"/nodes/client{number}", None)],
+        "features 1": [("PATCH", f"/nodes/{other}", features)],
+    }
+
+
+def load(folder: Path, clients: int, seconds: float) -> dict[str, Any]:
+    """Let many clients make mixed calls; return counts, times and the growth of memory in the second half."""
     fitted("lpa").save(folder / "model")
-    times: list[float] = []
+    times: dict[str, list[float]] = {}
     errors: list[str] = []
     end = threading.Event()
 
     def work(number: int, address: str) -> None:
         draw = random.Random(number)
         while not end.is_set():
-            node = f"node{draw.randrange(90)}"
-            kind = draw.random()
-            start = time.perf_counter()
-            try:
-                if kind < 0.2:
-                    call("PUT", f"{address}/labels/{node}", {"label": draw.choice(CLASSES)})
-                elif kind < 0.3:
-                    call("POST", f"{address}/predictions", {"limit": 50})
-                elif kind < 0.4:
-                    call("GET", f"{address}/graph/{node}?hops=2")
-                elif kind < 0.5:
-                    call("GET", f"{address}/labels?limit=20")
-                else:
-                    call("GET", f"{address}/predictions/{node}")
-            except (OSError, urllib.error.HTTPError) as error:
-                errors.append(str(error))
-            times.append(time.perf_counter() - start)
+            kinds = calls(number, draw)
+            kind = draw.choices(list(kinds), [int(name.split()[1]) for name in kinds])[0]
+            for method, path, body in kinds[kind]:
+                start = time.perf_counter()
+                try:
+                    call(method, address + path, body)
+                except (OSError, http.client.HTTPException) as error:
+                    errors.append(f"{method} {path}: {error!r}")
+                times.setdefault(kind.split()[0], []).append(time.perf_counter() - start)
 
     with browser.service(str(folder / "model"), "--no-page") as (address, process):
         threads = [threading.Thread(target=work, args=(i, address), daemon=True) for i in range(clients)]
@@ -137,14 +221,18 @@ def load(folder: Path, clients: int, seconds: float) -> dict[str, float]:
         end.set()
         for thread in threads:
             thread.join(60)
-    quantiles = statistics.quantiles(times, n=100)
+    together = [each for found in times.values() for each in found]
     return {
-        "calls": len(times),
-        "errors": len(errors),
-        "p50": quantiles[49],
-        "p99": quantiles[98],
+        "calls": len(together),
+        "errors": errors,
+        **_quantiles(together),
+        "by_kind": {kind: {"calls": len(found), **_quantiles(found)} for kind, found in sorted(times.items())},
         "memory_growth": whole / half - 1,
     }
+
+
+def _quantiles(times: list[float]) -> dict[str, float]:
+    return {"p50": float(np.quantile(times, 0.5)), "p99": float(np.quantile(times, 0.99))}
 
 
 def _memory(process: int) -> int:
@@ -157,14 +245,24 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=40)
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--clients", type=int, default=50)
-    arguments = parser.parse_args()
-    assert small_graph().num_nodes == 90
-    for found in (
-        lambda folder: kill(folder, arguments.kills, 1.0),
-        lambda folder: load(folder, arguments.clients, arguments.seconds),
-    ):
+    parser.add_argument("--record", type=Path, help="file that gets a line for each part")
+    options = parser.parse_args()
+    parts: dict[str, Callable[[Path], dict[str, Any]]] = {
+        "kill -9 under 4 writers": lambda folder: kill(folder, options.kills, 1.0),
+        "failures below the service": failures,
+        f"{options.clients} clients": lambda folder: load(folder, options.clients, options.seconds),
+    }
+    config = {"seconds": options.seconds, "clients": options.clients}
+    records = []
+    for case, part in parts.items():
         with tempfile.TemporaryDirectory() as folder:
-            print(json.dumps(found(Path(folder))), flush=True)  # noqa: T201
+            records.append(record(case, "lignn serve", config, **part(Path(folder))))
+        print(json.dumps(records[-1], ensure_ascii=False), flush=True)  # noqa: T201
+    if options.record is not None:
+        with whole_file(options.record) as file:
+            file.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in records), encoding="utf-8")
+    if records[-1]["errors"] or records[-1]["memory_growth"] > MOST_GROWTH:
+        sys.exit("the service had errors, or its memory grew by more than 5 %")
 
 
 if __name__ == "__main__":

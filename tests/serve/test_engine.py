@@ -157,6 +157,16 @@ def test_a_solve_that_fails_is_taken_back(engine, monkeypatch):
     assert [entry.change.key for entry in engine.journal.entries()] == [UNKNOWN[1]]
 
 
+def test_one_who_leaves_before_the_answer_stops_nobody(engine):
+    go = paused(engine)
+    left, stays = engine.submit(label(UNKNOWN[0])), engine.submit(label(UNKNOWN[1]))
+    assert left.cancel()
+    go.set()
+    assert stays.result(60).state.version == 1
+    assert [entry.change.key for entry in engine.journal.entries()] == [UNKNOWN[1]]
+    assert engine.submit(label(UNKNOWN[2])).result(60).state.version == 2
+
+
 def test_versions_within_a_burst(engine):
     go = paused(engine)
     first = engine.submit(label(UNKNOWN[0], "a"))
@@ -178,6 +188,20 @@ def test_too_many_requests_and_a_service_that_starts(model, engine, monkeypatch)
     unopened = Engine(engine.place)
     with pytest.raises(StartingError, match="is starting"):
         unopened.submit(label("node1"))
+
+
+def test_a_fault_at_the_start_is_told(model, monkeypatch):
+    def broken(_):
+        raise RuntimeError("no memory")
+
+    monkeypatch.setattr(Place, "open", broken)
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    engine = Engine(Place.of(str(model), Source(str(model)), None, None))
+    engine.start()
+    engine.opened.wait(60)
+    assert "no memory" in engine.failure
+    engine.close()
+    assert not engine.place.journal.exists()
 
 
 def test_a_model_that_cannot_be_read_is_told(model):

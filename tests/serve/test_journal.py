@@ -80,5 +80,7 @@ def test_other_files_are_refused(tmp_path):
     other = sqlite3.connect(tmp_path / "other")
     other.execute("CREATE TABLE mine (a)")
     other.close()
+    before = (tmp_path / "other").read_bytes()
     with pytest.raises(JournalError, match="is a database of another program"):
         Journal(tmp_path / "other")
+    assert (tmp_path / "other").read_bytes() == before

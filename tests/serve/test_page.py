@@ -6,13 +6,16 @@ import csv
 import io
 import json
 import shutil
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
-from lignn import Graph
+from lignn import Graph, NodeClassifier
+from tests.classifier.small import small_graph
+from tests.problems import half_split, random_graph
 from tests.serve import browser
-from tests.serve.browser import body_text, enter, node_id, until
+from tests.serve.browser import body_text, choose_tab, enter, focused, node_id, press, until
 
 pytestmark = pytest.mark.skipif(bool(browser.missing()), reason=browser.missing() or "all there")
 HOSTILE = "<script>document.title='broken'</script><img src=x onerror=\"document.title='broken'\">"
@@ -24,6 +27,14 @@ def driver():
         yield driver
 
 
+@pytest.fixture(autouse=True)
+def no_complaints(driver):
+    """Fail a test during which the browser has logged an error."""
+    browser.complaints(driver)
+    yield
+    assert browser.complaints(driver) == []
+
+
 @pytest.fixture(scope="module")
 def address(original, tmp_path_factory):
     folder = shutil.copytree(original, tmp_path_factory.mktemp("page") / "model")
@@ -31,10 +42,12 @@ def address(original, tmp_path_factory):
         yield address
 
 
-def press(driver, *keys):
-    from selenium.webdriver.common.action_chains import ActionChains
-
-    ActionChains(driver).send_keys(*keys).perform()
+@contextmanager
+def page_of(driver, path):
+    """A service whose page is left before the service ends, which a browser would complain of."""
+    with browser.service(str(path)) as (address, _):
+        yield address
+        driver.get("about:blank")
 
 
 def history(address):
@@ -71,7 +84,7 @@ def test_a_person_labels_by_keys_undoes_searches_and_finds_it_after_a_reload(dri
     until(lambda: node_id(driver) == seen[-1], "the node whose label was undone")
     assert history(address)[-1]["new"] is None
     press(driver, "/")
-    until(lambda: driver.switch_to.active_element.get_attribute("aria-label") == "Search by id", "the search")
+    until(lambda: focused(driver) == "Search by id", "the search")
     press(driver, "node89")
     until(lambda: "node89" in text(driver, ".node-list"), "the node in the list")
     press(driver, Keys.ENTER)
@@ -91,11 +104,12 @@ def test_a_person_labels_by_keys_undoes_searches_and_finds_it_after_a_reload(dri
 def test_overview_and_people_are_drawn(driver, address):
     enter(driver, address, "Ada")
     for tab, wanted in (("Overview", "The last solve"), ("People", "Labels by person")):
-        script = "[...document.querySelectorAll('.q-tab')].find(t => t.innerText.trim() == arguments[0]).click()"
-        driver.execute_script(script, tab)
+        choose_tab(driver, tab)
         until(lambda wanted=wanted: wanted in body_text(driver), tab)
         if tab == "Overview":
             until(lambda: len(driver.find_elements("css selector", ".chart-grid canvas")) >= 5, "charts")
+    choose_tab(driver, "Label")
+    until(lambda: driver.find_elements("css selector", ".graph-chart canvas"), "the neighbourhood again")
 
 
 def test_two_people_get_different_nodes(driver, address):
@@ -137,30 +151,147 @@ def test_narrow_screens_need_no_sideways_scrolling(driver, address):
         driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_a_large_graph_from_nothing_with_hostile_names(driver, tmp_path):
-    """10⁵ nodes, of whose map a sample is drawn; ids and classes are texts, whatever they hold."""
+CONTRAST = """
+const linear = c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+const light = ([r, g, b]) => [r, g, b].map(c => linear(c / 255))
+  .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+const parts = text => (text.match(/[\\d.]+/g) || []).map(Number);
+const over = (top, below) => top.length < 4 ? top : top.slice(0, 3).map((c, i) => c * top[3] + below[i] * (1 - top[3]));
+const ground = element => {
+  const found = parts(getComputedStyle(element).backgroundColor);
+  if (found.length < 4 || found[3] === 1) return found.slice(0, 3);
+  return over(found, element.parentElement ? ground(element.parentElement) : [255, 255, 255]);
+};
+const poor = [];
+for (const element of document.querySelectorAll('body *')) {
+  const own = [...element.childNodes].filter(n => n.nodeType === 3 && n.textContent.trim());
+  const style = getComputedStyle(element);
+  if (!own.length || !element.offsetParent || ['SCRIPT', 'STYLE'].includes(element.tagName)) continue;
+  if (element.closest('.disabled, [aria-hidden=true]')) continue;
+  const below = ground(element);
+  const [a, b] = [light(over(parts(style.color), below)), light(below)];
+  const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  const large = parseFloat(style.fontSize) >= 24 || (parseFloat(style.fontSize) >= 18.66 && style.fontWeight >= 700);
+  if (ratio < (large ? 3 : 4.5)) poor.push([own[0].textContent.trim(), style.color, below.join(), ratio]);
+}
+return poor;
+"""
+"""Texts whose contrast with what is behind them is below that of WCAG AA."""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_has_contrast(driver, address, scheme):
+    feature = {"name": "prefers-color-scheme", "value": scheme}
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+    try:
+        enter(driver, address, "Ada")
+        until(lambda: text(driver, ".why-row"), "why")
+        assert driver.execute_script("return document.body.classList.contains('body--dark')") == (scheme == "dark")
+        for tab, wanted in (("Label", "Features"), ("Overview", "The last solve"), ("People", "Labels by person")):
+            choose_tab(driver, tab)
+            until(lambda wanted=wanted: wanted in body_text(driver), tab)
+            assert driver.execute_script(CONTRAST) == [], tab
+    finally:
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_the_keyboard_reaches_everything(driver, address):
+    """Tab goes to every view and button; each of them has a name."""
+    from selenium.webdriver.common.keys import Keys
+
+    enter(driver, address, "Ada")
+    until(lambda: text(driver, ".why-row"), "why")
+    named = """const e = document.activeElement, label = e.labels && e.labels[0] && e.labels[0].innerText;
+        return e === document.body ? 'body' : e.ariaLabel || label || e.innerText.trim()"""
+    seen = [""]
+    while seen[-1] != "body" and len(seen) < 100:
+        press(driver, Keys.TAB)
+        seen.append(driver.execute_script(named))
+    assert "" not in seen[1:]
+    assert {"Your name", "Light or dark", "Help", "Which nodes come next", "Search by id", "New class"} <= set(seen)
+    shown = "return [...document.querySelectorAll('button')].filter(b => b.offsetParent && !b.disabled).length"
+    assert len(seen) - 1 > driver.execute_script(shown)
+    while driver.execute_script(named) != "Label":
+        press(driver, Keys.TAB)
+    press(driver, Keys.ARROW_RIGHT)
+    press(driver, Keys.ENTER)
+    until(lambda: "The last solve" in body_text(driver), "the overview")
+
+
+def test_several_classes_are_chosen_by_keys_and_saved_by_enter(driver, tmp_path):
+    from selenium.webdriver.common.keys import Keys
+
+    graph, split = random_graph(n=40, multilabel=True), half_split(40)
+    NodeClassifier("lpa").fit(graph, split).save(tmp_path / "model")
+    with page_of(driver, tmp_path / "model") as address:
+        enter(driver, address, "Ada")
+        first = node_id(driver)
+        names = json.loads(browser.get(f"{address}/model"))["classes"]
+        chosen_buttons = "[...document.querySelectorAll('.label-buttons [aria-pressed=true]')]"
+        pressed = f"return {chosen_buttons}.map(e => e.innerText.split('\\n').pop())"
+        for key, chosen in (("2", [names[1]]), ("1", names[:2]), ("2", names[:1]), ("2", names[:2])):
+            press(driver, key)
+            until(lambda chosen=chosen: driver.execute_script(pressed) == chosen, f"{chosen} after {key}")
+        assert history(address) == []
+        press(driver, Keys.ENTER)
+        until(lambda: node_id(driver) != first, "the next node")
+        second = node_id(driver)
+        assert driver.execute_script(pressed) == []
+        press(driver, Keys.ENTER)
+        until(lambda: node_id(driver) != second, "the third node")
+        until(lambda: f"{second}: gave none of the classes. " in text(driver, ".told"), "what was given")
+        assert [(c["id"], c["new"]) for c in history(address)] == [(first, sorted(names[:2])), (second, [])]
+        press(driver, "u")
+        until(lambda: node_id(driver) == second, "the node whose label was undone")
+        assert history(address)[-1]["new"] is None
+        choose_tab(driver, "Overview")
+        until(lambda: "micro-averaged F1" in body_text(driver), "the score")
+
+
+def test_from_nothing_to_a_first_model(driver, tmp_path):
+    """Classes are typed as they come; a model is there after three labels of two; names are texts."""
+    from selenium.webdriver.common.keys import Keys
+
+    graph = small_graph(30).replace(y=None, class_names=None)
+    graph.write(tmp_path / "g.npz")
+    with page_of(driver, tmp_path / "g.npz") as address:
+        enter(driver, address, HOSTILE)
+        for turn, name in enumerate(("<b>red</b>", "blue")):
+            before = node_id(driver)
+            press(driver, "+")
+            until(lambda: focused(driver) == "New class", "the field")
+            press(driver, name, Keys.ENTER)
+            until(lambda before=before: node_id(driver) != before, "the next node")
+            until(lambda name=name: name in text(driver, ".label-buttons"), "a button for the class")
+            for _ in range(2):
+                before = node_id(driver)
+                press(driver, str(turn + 1))
+                until(lambda before=before: node_id(driver) != before, "the next node")
+        until(lambda: "Predicted: " in text(driver, ".node-card"), "a prediction of the first model")
+        assert sorted(labels(address).values()) == ["<b>red</b>"] * 3 + ["blue"] * 3
+        assert {entry["who"] for entry in history(address)} == {" ".join(HOSTILE.split())}
+        assert driver.title == "lignn"
+
+
+def test_the_page_of_a_large_model_with_hostile_ids(driver, tmp_path):
+    """10⁵ nodes, of whose map a sample is drawn; an id is text, whatever it holds."""
     from selenium.webdriver.common.keys import Keys
 
     ids = [HOSTILE, *(f"n{i}" for i in range(99_999))]
     edges = np.random.default_rng(0).integers(100_000, size=(2, 300_000))
-    Graph(edges, num_nodes=100_000, node_ids=ids).write(tmp_path / "g.npz")
-    with browser.service(str(tmp_path / "g.npz")) as (address, _):
-        enter(driver, address, HOSTILE)
-        press(driver, "+")
-        until(lambda: driver.switch_to.active_element.get_attribute("aria-label") == "New class", "the field")
-        before = node_id(driver)
-        press(driver, "<b>red</b>", Keys.ENTER)
-        until(lambda: node_id(driver) != before, "the next node")
-        until(lambda: "<b>red</b>" in text(driver, ".label-buttons"), "a button for the class")
+    y = np.where(np.arange(100_000) % 10 == 1, np.arange(100_000) % 3, -1)
+    graph = Graph(edges, y=y, num_nodes=100_000, node_ids=ids, class_names=("<i>a</i>", "b", "c"))
+    NodeClassifier("lpa").fit(graph).save(tmp_path / "model")
+    with page_of(driver, tmp_path / "model") as address:
+        enter(driver, address, "Ada")
         press(driver, "/")
-        until(lambda: driver.switch_to.active_element.get_attribute("aria-label") == "Search by id", "the search")
+        until(lambda: focused(driver) == "Search by id", "the search")
         press(driver, "<script", Keys.ENTER)
         until(lambda: node_id(driver) == HOSTILE, "the hostile node")
         until(lambda: driver.switch_to.active_element.tag_name == "body", "no field")
         press(driver, "1")
-        until(lambda: len(labels(address)) == 2, "two labels")
-        assert set(labels(address).values()) == {"<b>red</b>"}
+        until(lambda: node_id(driver) != HOSTILE, "the next node")
+        assert labels(address)[HOSTILE] == "<i>a</i>"
         assert driver.title == "lignn"
-        click = "[...document.querySelectorAll('.q-tab')].find(t => t.innerText.trim() == 'Overview').click()"
-        driver.execute_script(click)
+        choose_tab(driver, "Overview")
         until(lambda: "5000 of 100000 nodes" in body_text(driver), "the map")

@@ -1,5 +1,7 @@
 """Who may ask, and how much."""
 
+import asyncio
+
 import pytest
 
 from lignn.errors import InputError
@@ -150,3 +152,27 @@ def test_while_starting_the_service_says_so(model, monkeypatch):
         go.set()
         service.engine.opened.wait(60)
         assert client.get("/predictions/node1").status_code == 200
+
+
+def test_a_page_elsewhere_cannot_open_a_socket(client):
+    from starlette.websockets import WebSocketDisconnect
+
+    with (
+        pytest.raises(WebSocketDisconnect) as refused,
+        client.websocket_connect("/socket", headers={"Origin": "http://evil.example"}),
+    ):
+        pass
+    assert refused.value.code == 1008
+
+
+def test_a_body_may_not_take_for_ever(monkeypatch):
+    async def never():
+        await asyncio.sleep(60)
+
+    async def refused():
+        with pytest.raises(security._RefusedError) as error:
+            await security._with_body(never)
+        return error.value.status
+
+    monkeypatch.setattr(security, "BODY_SECONDS", 0.01)
+    assert asyncio.run(refused()) == 408

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import InitVar, dataclass, field
 from typing import ClassVar, TypeAlias, cast
 
 import torch
 from torch import Generator, Tensor, nn
 
-from lignn.backbones.layers import ALL_COLUMNS, Dropout, check_sizes
+from lignn.backbones.layers import ALL_COLUMNS, Dropout, Sides, check_sizes
 from lignn.errors import ConfigError
 from lignn.graph import Graph
 from lignn.propagation import Adjacency, SparseMatrix
 from lignn.propagation.adjacency import Normalization
 
 Features: TypeAlias = Tensor | SparseMatrix | None
+
+Norms: TypeAlias = Sequence[float]
+"""Norm of the operator of a graph; of each operator if there are types of edges."""
 
 
 class Backbone(nn.Module, ABC):
@@ -47,6 +50,20 @@ class Backbone(nn.Module, ABC):
         With types of edges, `[S | Ã_1 S | …]` takes the place of `Ã S`.
         """
         return None
+
+    def gain(self, norms: Norms, centred: bool) -> Tensor | None:  # noqa: ARG002
+        """Return a bound of the Lipschitz constant of the logits as a function of S in eval mode; None for no bound.
+
+        Args:
+            norms: norms of the operators, see `operator_norms.norm_bounds`.
+            centred: whether rows of S differ by vectors of sum zero, and a shift of all logits of a row does not
+                matter: true if S and what becomes of the logits are probabilities of one class per node.
+        """
+        return None
+
+    def label_weights(self) -> list[Tensor]:
+        """Return the weights that multiply S, as views to be changed in place; `gain` is proportional to them."""
+        return []
 
     @property
     def operator(self) -> Hashable:
@@ -106,6 +123,11 @@ class LinearFirst(Backbone):
         super().__init__(self.num_features, self.num_classes, self.label_inputs)
 
     @property
+    def label_columns(self) -> slice:
+        """The columns of the first weight that multiply S."""
+        return slice(0, self.label_inputs)
+
+    @property
     def input_width(self) -> int:
         """Width of `[S | X]`."""
         return self.label_inputs + self.num_features
@@ -120,7 +142,7 @@ class LinearFirst(Backbone):
         """Add the first layer's product with S and apply the other layers."""
         if state is None:
             return self.after_linear(features.clone(), adj)
-        return self.after_linear(self.linear(state, adj, slice(0, self.label_inputs)).add_(features), adj)
+        return self.after_linear(self.linear(state, adj, self.label_columns).add_(features), adj)
 
     def forward(self, x: Features, adj: Adjacency) -> Tensor:
         """Compute logits without labels; unlike in `step`, the features need not be copied."""
@@ -151,6 +173,19 @@ class Convolution(nn.Module, ABC):
     @abstractmethod
     def linear(self, x: Tensor | SparseMatrix, adj: Adjacency, columns: slice = ALL_COLUMNS) -> Tensor:
         """Apply the linear map to `x`, the input in these columns; the result is a new tensor."""
+
+    def gain(
+        self,
+        norms: Norms,  # noqa: ARG002
+        columns: slice = ALL_COLUMNS,  # noqa: ARG002
+        centred: Sides = (False, False),  # noqa: ARG002
+    ) -> Tensor | None:
+        """Return a bound of the layer's Lipschitz constant as a function of these columns; None for no bound."""
+        return None
+
+    def label_weights(self, columns: slice) -> list[Tensor]:  # noqa: ARG002
+        """Return the weights that multiply these columns, as views to be changed in place."""
+        return []
 
     def after_linear(self, total: Tensor, adj: Adjacency) -> Tensor:  # noqa: ARG002
         """Apply what follows the linear map and its bias."""
@@ -188,6 +223,19 @@ class ConvolutionStack(LinearFirst):
     def first(self) -> Convolution:
         """The first convolution."""
         return cast(Convolution, self.convs[0])
+
+    def gain(self, norms: Norms, centred: bool) -> Tensor | None:
+        """Return the product of the layers' gains: ReLU does not expand."""
+        total: Tensor | None = torch.ones((), dtype=torch.float64)
+        for number, conv in enumerate(cast(Iterable[Convolution], self.convs)):
+            columns = ALL_COLUMNS if number else self.label_columns
+            gain = conv.gain(norms, columns, (centred and conv is self.convs[-1], centred and not number))
+            total = None if total is None or gain is None else total * gain
+        return total
+
+    def label_weights(self) -> list[Tensor]:
+        """Return the label columns of the first convolution."""
+        return self.first.label_weights(self.label_columns)
 
     @property
     def linear_bias(self) -> Tensor | None:

@@ -7,8 +7,8 @@ from typing import cast
 import torch
 from torch import Generator, Tensor, nn
 
-from lignn.backbones.backbone import Convolution, ConvolutionStack
-from lignn.backbones.layers import ALL_COLUMNS, Linear
+from lignn.backbones.backbone import Convolution, ConvolutionStack, Norms
+from lignn.backbones.layers import ALL_COLUMNS, Linear, Sides
 from lignn.propagation import Adjacency, SparseMatrix
 
 
@@ -28,6 +28,14 @@ class GCNConv(Convolution):
     def linear(self, x: Tensor | SparseMatrix, adj: Adjacency, columns: slice = ALL_COLUMNS) -> Tensor:
         """Compute `Ã x Wᵀ`."""
         return self.lin.propagated(x, adj, columns)
+
+    def gain(self, norms: Norms, columns: slice = ALL_COLUMNS, centred: Sides = (False, False)) -> Tensor:
+        """Return `‖Ã‖ ‖W‖₂`."""
+        return norms[0] * self.lin.gain(columns, centred)
+
+    def label_weights(self, columns: slice) -> list[Tensor]:
+        """Return these columns of W."""
+        return [self.lin.weight.detach()[:, columns]]
 
 
 class GCN(ConvolutionStack):

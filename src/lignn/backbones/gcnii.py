@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import cast
 
+import torch
 from torch import Generator, Tensor, nn
 
-from lignn.backbones.backbone import LinearFirst
-from lignn.backbones.layers import Dropout, Linear, check_sizes, uniform
+from lignn.backbones.backbone import LinearFirst, Norms
+from lignn.backbones.layers import Dropout, Linear, check_sizes, spectral_norm, uniform
 from lignn.errors import ConfigError
 from lignn.propagation import Adjacency, SparseMatrix
 
@@ -71,3 +74,15 @@ class GCNII(LinearFirst):
         for conv, dropout in zip(self.convs, self.dropouts[:-1], strict=True):
             hidden = conv(dropout(hidden), initial, adj).relu()
         return self.lin_out(self.dropouts[-1](hidden))
+
+    def gain(self, norms: Norms, centred: bool) -> Tensor:
+        """Return `g_L ‖W_out‖₂`, `g_{l+1} = ((1-α) ‖Ã‖ g_l + α g_0) ‖(1-β_l) I + β_l W_l‖₂`, `g_0 = ‖W_in‖₂`."""
+        initial = gain = self.lin_in.gain(self.label_columns, (False, centred))
+        for conv in cast(Iterable[GCNIIConv], self.convs):
+            mixed = (1 - conv.alpha) * norms[0] * gain + conv.alpha * initial
+            gain = mixed * spectral_norm((1 - conv.beta) * torch.eye(self.hidden) + conv.beta * conv.weight1.cpu())
+        return gain * self.lin_out.gain(centred=(centred, False))
+
+    def label_weights(self) -> list[Tensor]:
+        """Return the label columns of W_in."""
+        return [self.lin_in.weight.detach()[:, self.label_columns]]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import cast
+
 import torch
 from torch import Generator, Tensor
 
-from lignn.backbones.backbone import ConvolutionStack
+from lignn.backbones.backbone import ConvolutionStack, Norms
 from lignn.backbones.gcn import GCNConv
-from lignn.backbones.layers import Dropout, Linear
+from lignn.backbones.layers import ALL_COLUMNS, Dropout, Linear
 from lignn.propagation import Adjacency
 
 
@@ -40,3 +43,13 @@ class JKNet(ConvolutionStack):
         for conv, dropout in zip(self.convs[1:], self.dropouts[1:], strict=True):
             layers.append(dropout(conv(layers[-1], adj).relu()))
         return self.lin(torch.cat(layers, 1))
+
+    def gain(self, norms: Norms, centred: bool) -> Tensor:
+        """Return `Σ_l g_l ‖V_l‖₂` over the gains g_l of all layers and the parts V_l of W that multiply them."""
+        total, gain = torch.zeros((), dtype=torch.float64), torch.ones((), dtype=torch.float64)
+        for number, conv in enumerate(cast(Iterable[GCNConv], self.convs)):
+            columns = ALL_COLUMNS if number else self.label_columns
+            gain = gain * conv.gain(norms, columns, (False, centred and not number))
+            part = slice(number * self.hidden, (number + 1) * self.hidden)
+            total = total + gain * self.lin.gain(part, (centred, False))
+        return total

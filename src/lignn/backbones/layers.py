@@ -17,8 +17,12 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from lignn.errors import ConfigError, InputError
 from lignn.propagation import Adjacency, Rows, SparseMatrix, StoredRows
+from lignn.store.share import entries_kept
 
 ALL_COLUMNS = slice(None)
+
+Sides = tuple[bool, bool]
+"""Whether the outputs and the inputs of a weight are centred, see `spectral_norm`."""
 
 
 class Linear(nn.Module):
@@ -52,6 +56,10 @@ class Linear(nn.Module):
     def propagates_first(self, x: Tensor | SparseMatrix) -> TypeGuard[Tensor]:
         """Return whether `(A x) Wᵀ` is cheaper than `A (x Wᵀ)`: if x is dense and narrower than the output."""
         return propagates_first(x, self.weight.shape[0])
+
+    def gain(self, columns: slice = ALL_COLUMNS, centred: Sides = (False, False)) -> Tensor:
+        """Return `‖W‖₂` of these columns, see `spectral_norm`."""
+        return spectral_norm(self.weight[:, columns], centred)
 
     def extra_repr(self) -> str:
         """Return the sizes, which the module's repr shows."""
@@ -122,6 +130,12 @@ class Dropout(Seeded):
         return f"p={self.p}"
 
 
+def dropout_mask(shape: tuple[int, ...], p: float, like: Tensor, generator: Generator | None) -> Tensor:
+    """Draw factors, 0 with probability p and else 1/(1-p), in the type and on the device of `like`."""
+    kept = entries_kept(math.prod(shape), p, generator).view(shape)
+    return kept.to(like.device, like.dtype).div_(1 - p)
+
+
 class DenseLayers(nn.Module):
     """Linear maps with optional batch normalisation, ReLU and dropout between them, in this order."""
 
@@ -139,6 +153,14 @@ class DenseLayers(nn.Module):
         """The first linear map."""
         return cast(Linear, self.lins[0])
 
+    def gain(self, columns: slice, centred: bool) -> Tensor:
+        """Return a bound of the Lipschitz constant in eval mode, with these columns of the first map alone."""
+        first, last = self.lins[0], self.lins[-1]
+        total = cast(Linear, first).gain(columns, (centred and first is last, centred))
+        for lin, norm in zip(self.lins[1:], self.norms, strict=True):
+            total = total * _norm_gain(norm) * cast(Linear, lin).gain(centred=(centred and lin is last, False))
+        return total
+
     def after_first(self, hidden: Tensor) -> Tensor:
         """Apply everything that follows the first linear map."""
         if self.training and len(hidden) < 2 and any(isinstance(norm, nn.BatchNorm1d) for norm in self.norms):
@@ -146,6 +168,29 @@ class DenseLayers(nn.Module):
         for lin, norm, dropout in zip(self.lins[1:], self.norms, self.dropouts, strict=True):
             hidden = lin(dropout(norm(hidden).relu()))
         return hidden
+
+
+def _norm_gain(norm: nn.Module) -> Tensor | float:
+    """Return the largest factor of a batch normalisation in eval mode; 1 for none."""
+    if not isinstance(norm, nn.BatchNorm1d) or norm.running_var is None:
+        return 1.0
+    return (norm.weight.detach().abs() / (norm.running_var + norm.eps).sqrt()).max().double()
+
+
+def spectral_norm(weight: Tensor, centred: Sides = (False, False)) -> Tensor:
+    """Return `‖W‖₂` in double precision, detached.
+
+    Centred outputs are `P W`, centred inputs `W P`, `P = I - 11ᵀ/c`: what is left of W if all outputs may be shifted
+    alike, as before a softmax, or if all inputs have the same sum, as probabilities have.
+    """
+    weight = weight.detach().double()
+    outputs, inputs = centred
+    weight = weight - weight.mean(0, keepdim=True) if outputs else weight
+    weight = weight - weight.mean(1, keepdim=True) if inputs else weight
+    gram = weight @ weight.T if weight.shape[0] < weight.shape[1] else weight.T @ weight
+    if not gram.isfinite().all():
+        return weight.new_full((), math.inf)
+    return torch.linalg.eigvalsh(gram)[-1].clamp(min=0).sqrt() if gram.numel() else weight.new_zeros(())
 
 
 def uniform(shape: tuple[int, ...], bound: float, generator: Generator | None) -> nn.Parameter:

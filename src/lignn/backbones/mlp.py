@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from torch import Generator, Tensor
 
-from lignn.backbones.backbone import LinearFirst
+from lignn.backbones.backbone import LinearFirst, Norms
 from lignn.backbones.layers import DenseLayers, layer_widths
 from lignn.propagation import Adjacency, SparseMatrix
 
@@ -42,3 +42,11 @@ class MLP(LinearFirst):
     def after_linear(self, hidden: Tensor, adj: Adjacency) -> Tensor:  # noqa: ARG002
         """Apply all other layers."""
         return self.layers.after_first(hidden)
+
+    def gain(self, norms: Norms, centred: bool) -> Tensor:  # noqa: ARG002
+        """Return the product of the layers' norms; the operator is not used."""
+        return self.layers.gain(self.label_columns, centred)
+
+    def label_weights(self) -> list[Tensor]:
+        """Return the label columns of W_0."""
+        return [self.layers.first.weight.detach()[:, self.label_columns]]

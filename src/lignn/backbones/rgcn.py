@@ -10,8 +10,8 @@ from typing import ClassVar, cast
 import torch
 from torch import Generator, Tensor, nn
 
-from lignn.backbones.backbone import Convolution, ConvolutionStack
-from lignn.backbones.layers import ALL_COLUMNS, propagates_first, uniform
+from lignn.backbones.backbone import Convolution, ConvolutionStack, Norms
+from lignn.backbones.layers import ALL_COLUMNS, Sides, propagates_first, spectral_norm, uniform
 from lignn.errors import ConfigError
 from lignn.graph import Graph
 from lignn.propagation import Adjacency, SparseMatrix, TypedAdjacency
@@ -57,6 +57,15 @@ class RGCNConv(Convolution):
         for part, weight in zip(parts, weights[1:], strict=True):
             total = total + part @ (x @ weight)
         return total
+
+    def gain(self, norms: Norms, columns: slice = ALL_COLUMNS, centred: Sides = (False, False)) -> Tensor:
+        """Return `‖W_0‖₂ + Σ_r ‖Ã_r‖ ‖W_r‖₂`."""
+        each = [spectral_norm(weight.T, centred) for weight in self.weights(columns)]
+        return each[0] + sum(norm * gain for norm, gain in zip(norms, each[1:], strict=True))
+
+    def label_weights(self, columns: slice) -> list[Tensor]:
+        """Return these columns of W_0, and of all W_r or V_b."""
+        return [self.root.detach()[columns], self.weight.detach()[:, columns]]
 
 
 @dataclass(eq=False, repr=False)

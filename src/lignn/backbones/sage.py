@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from torch import Generator, Tensor
 
-from lignn.backbones.backbone import Convolution, ConvolutionStack
-from lignn.backbones.layers import ALL_COLUMNS, Linear
+from lignn.backbones.backbone import Convolution, ConvolutionStack, Norms
+from lignn.backbones.layers import ALL_COLUMNS, Linear, Sides
 from lignn.propagation import Adjacency, SparseMatrix
 from lignn.propagation.adjacency import Normalization
 
@@ -28,6 +28,14 @@ class SAGEConv(Convolution):
     def linear(self, x: Tensor | SparseMatrix, adj: Adjacency, columns: slice = ALL_COLUMNS) -> Tensor:
         """Compute `D^-1 A x Wᵀ + x Vᵀ`."""
         return self.lin_l.propagated(x, adj, columns) + self.lin_r.product(x, columns)
+
+    def gain(self, norms: Norms, columns: slice = ALL_COLUMNS, centred: Sides = (False, False)) -> Tensor:
+        """Return `‖D^-1 A‖ ‖W‖₂ + ‖V‖₂`."""
+        return norms[0] * self.lin_l.gain(columns, centred) + self.lin_r.gain(columns, centred)
+
+    def label_weights(self, columns: slice) -> list[Tensor]:
+        """Return these columns of W and V."""
+        return [lin.weight.detach()[:, columns] for lin in (self.lin_l, self.lin_r)]
 
 
 class SAGE(ConvolutionStack):

@@ -8,7 +8,7 @@ from weakref import ref
 import torch
 from torch import Generator, Tensor, nn
 
-from lignn.backbones.backbone import Features, LinearFirst, check_choice
+from lignn.backbones.backbone import Features, LinearFirst, Norms, check_choice
 from lignn.backbones.layers import DenseLayers, layer_widths
 from lignn.errors import ConfigError
 from lignn.propagation import Adjacency, PerOperator, SparseMatrix
@@ -85,6 +85,14 @@ class SGC(LinearFirst):
     def after_linear(self, hidden: Tensor, adj: Adjacency) -> Tensor:  # noqa: ARG002
         """Apply the layers of the head after its first linear map."""
         return self.head.after_first(hidden)
+
+    def gain(self, norms: Norms, centred: bool) -> Tensor:
+        """Return `‖Ã‖^K` times that of the head."""
+        return norms[0] ** self.hops * self.head.gain(self.label_columns, centred)
+
+    def label_weights(self) -> list[Tensor]:
+        """Return the label columns of the head's first weight."""
+        return [self.head.first.weight.detach()[:, self.label_columns]]
 
     def _propagate(self, x: Tensor, adj: Adjacency) -> Tensor:
         for _ in range(self.hops):

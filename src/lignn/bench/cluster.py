@@ -99,7 +99,7 @@ def _step(side: Lignn) -> None:
 
 
 def _split(graph: StoredGraph) -> Any:
-    from lignn.classifier.fitting import own_split
+    from lignn.classifier.holdout import own_split
 
     return graph.splits[0] if graph.splits else own_split(graph, 0)
 

@@ -9,6 +9,8 @@ import torch
 from scipy.optimize import minimize_scalar
 from torch import Tensor
 
+from lignn.labels import at_temperature
+
 FEWEST = 10
 """Held-out nodes below which a temperature would be guesswork."""
 
@@ -58,16 +60,6 @@ def calibrate(probabilities: Tensor, truth: Tensor) -> Calibration | None:
     best = float(minimize_scalar(lambda t: _surprise(at(t), truth), bounds=_RANGE, method="bounded").x)
     errors = (calibration_error(before, truth), calibration_error(at(best), truth))
     return Calibration(math.exp(best), len(truth), *errors)
-
-
-def at_temperature(probabilities: Tensor, temperature: float, multilabel: bool) -> Tensor:
-    """`σ(log-odds / T)` of given probabilities; the order of classes stays."""
-    if temperature == 1:
-        return probabilities
-    logits = probabilities.clamp(min=_TINY).log()
-    if multilabel:
-        return ((logits - (1 - probabilities).clamp(min=_TINY).log()) / temperature).sigmoid()
-    return (logits / temperature).softmax(1)
 
 
 def calibration_error(probabilities: Tensor, truth: Tensor) -> float:

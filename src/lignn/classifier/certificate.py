@@ -12,32 +12,13 @@ from lignn.equilibrium import Map, Solution, Status
 from lignn.equilibrium.wellposed import Bound, spectral_radius, theorem1
 from lignn.errors import InputError
 from lignn.methods import BoundMethod, Prediction
+from lignn.methods.starts import Starts
 from lignn.propagation import Adjacency, TypedAdjacency
 from lignn.propagation.streamed import StreamedAdjacency, StreamedTyped
 
 Verdict = Literal["yes", "no", "unknown"]
 
 _TYPED = (TypedAdjacency, StreamedTyped)
-
-
-@dataclass(frozen=True)
-class Starts:
-    """What plain iteration and solves from elsewhere say of an equilibrium.
-
-    Attributes:
-        contraction: `K̂` over at least 100 steps of the plain map from zero, or fewer if it comes to rest before.
-        random: share of the predictions that differ if the solve starts from a random class at every node.
-        opposite: the same for a start from a class other than the predicted one at every node.
-    """
-
-    contraction: float
-    random: float
-    opposite: float
-
-    @property
-    def differing(self) -> float:
-        """The larger share of predictions that differ."""
-        return max(self.random, self.opposite)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import torch
 
 from lignn.errors import InputError
 from lignn.graph import Graph, Split
+from lignn.propagation.sparse import unit_rows
 from lignn.store import StoredGraph
 
 if TYPE_CHECKING:
@@ -81,10 +82,17 @@ def _of_store(wanted: Any, graph: StoredGraph) -> FeatureTransform | None:
     return graph.preparation
 
 
-def prepared(graph: Graph, preparation: FeatureTransform | None) -> Graph:
-    """Return `graph` with features that `preparation` makes of its columns; for None, the graph as it is."""
-    if preparation is None or isinstance(graph, StoredGraph):
-        return graph
+def prepared(graph: Graph, preparation: FeatureTransform | None, settings: Settings) -> Graph:
+    """Return `graph` with features that `preparation` makes of its columns.
+
+    Without a preparation they are taken as they are, but for rows of sparse features: these may be divided by their
+    lengths, so that a long text counts as much as a short one.
+    """
+    unit = preparation is None and settings.values.get("unit_rows", False) and settings.values["features"] != "raw"
+    if isinstance(graph, StoredGraph):
+        return graph.replace(unit_rows=unit)
+    if preparation is None:
+        return graph.replace(x=unit_rows(graph.x)) if unit and isinstance(graph.x, sp.csr_array) else graph
     x = preparation.transform(_rows(graph, preparation), graph.name)
     return graph.replace(x=x if x.shape[1] else None, feature_names=None)
 

@@ -4,39 +4,30 @@ from __future__ import annotations
 
 import copy
 import warnings
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Generator, Tensor
-from torch.nn.functional import one_hot
 
 from lignn import training
 from lignn.classifier import columns, imbalance, planning, run_id
 from lignn.classifier.calibration import Calibration, calibrate
-from lignn.classifier.certificate import Starts, unique_for_all_labels
+from lignn.classifier.certificate import unique_for_all_labels
+from lignn.classifier.holdout import Holdout
 from lignn.classifier.model import Fitted
 from lignn.classifier.settings import Settings
-from lignn.equilibrium import Status, solve
-from lignn.equilibrium.solvers import Picard
-from lignn.errors import ConvergenceWarning, InputError, SplitError
-from lignn.graph import Graph, Split, headers
-from lignn.graph.splits import held_back
+from lignn.declarations import HELD_BACK
+from lignn.errors import ConvergenceWarning, InputError
+from lignn.graph import Graph, Split
 from lignn.labels import Classes, KnownLabels
 from lignn.methods import Carry, Method, Prediction
 from lignn.methods.method import Evaluation
-from lignn.store import StoredGraph, in_source_order
+from lignn.methods.starts import Starts, measure
+from lignn.store import StoredGraph
 from lignn.training import Assembly, End, History, Metric, Progress, assemble, score_on
-
-SHARE = 0.2
-"""Share of the labels, or of each class's, that is held back."""
-
-_PLAIN_STEPS = 100
-"""Steps of the plain map that K̂ is measured over; ten steps say little of the later ones."""
-
-_MOVED = 0.01
-"""Change of a probability below which two solves agree."""
 
 
 def fit(
@@ -45,30 +36,38 @@ def fit(
     """Train the method of `settings` on `graph`; see `NodeClassifier.fit`."""
     _check_graph(graph, settings)
     given = columns.from_one_source(graph, settings.values["features"] != "raw")
-    split, own_holdout = _split(given, split, settings.values["seed"])
+    held = Holdout.of(given, split, settings.values["seed"], _most_folds(settings))
+    split = held.split
     preparation = columns.learn(settings, given, split)
-    graph = columns.prepared(given, preparation)
+    graph = columns.prepared(given, preparation, settings)
     _check_features(graph, settings)
     classes, identity = Classes.of(graph), run_id.of(settings, graph, split) if checkpoint else ""
+    again, folds = _trains_again(settings, graph, held), held.folds
     if isinstance(graph, StoredGraph):  # from here on, a process sees its own rows only
         given = graph = graph.mine()
-        split = graph.share_of(split)
+        split, folds = graph.share_of(split), tuple(map(graph.share_of, folds))
     known = classes.known(graph, split.train & graph.labelled, settings.dtype)
     metric = imbalance.metric_of(settings, known)
     imbalance.warn(imbalance.about_metric(settings, metric, known, classes), level=2)
     assembly = _assemble(settings, graph, known, split.held_out)
-    history, interrupted = _train_first(settings, assembly, graph, split, metric, progress, (checkpoint, identity))
+    files = checkpoint, identity
+    history, interrupted = _train_first(settings, assembly, graph, split, metric, again, progress, files)
     prediction = _prediction(history)
-    calibration = _calibration(settings, prediction, graph, split.val & graph.labelled)
+    outcomes = [Outcome.of(prediction, graph, split.val)]
     known = classes.known(graph, (split.train | split.val) & graph.labelled, settings.dtype)
-    refit = settings.values["refit"] and not interrupted and history.best >= 0
-    if refit:
-        try:
+    again = again and not interrupted and history.best >= 0
+    try:
+        if not interrupted:
+            outcomes += [_fold(settings, graph, fold, assembly.method, history) for fold in folds]
+        if again:
             prediction = _refitted(settings, graph, split, assembly.method, history, known)
             split = _with_training(split, known.mask)
-        except KeyboardInterrupt:
-            refit, interrupted = False, True
-    if own_holdout and not refit:
+    except KeyboardInterrupt:
+        again, interrupted = False, True
+    calibration = pooled(outcomes) if settings.values["calibrate"] else None
+    if len(outcomes) > 1:
+        history.final["val"] = score_of(outcomes, metric)
+    if held.own and not again:
         prediction = prediction.bound.with_labels(known.to(settings.device)).solve()
     rate = history.carry.mask_rate
     history = replace(history, prediction=None, carry=Carry())  # a classifier does not keep the tensors of training
@@ -87,17 +86,16 @@ def fit(
     )
 
 
-def _split(graph: Graph, given: Split | None, seed: int) -> tuple[Split, bool]:
-    """Return the split to fit with, and whether its validation labels were held back here.
+def _most_folds(settings: Settings) -> int:
+    """Return the largest number of folds; features that were learned without the first one allow no other."""
+    return 1 if settings.values["inductive"] else settings.values.get("folds", 1)
 
-    Predictions may use validation labels that `fit` held back by itself.
-    """
-    if given is None:
-        return own_split(graph, seed), True
-    split = checked_split(graph, given)
-    if (split.val & graph.labelled).any():
-        return split, False
-    return hold_back(graph, split, seed), True
+
+def _trains_again(settings: Settings, graph: Graph, held: Holdout) -> bool:
+    """Return whether to train once more with the validation labels, on which only `refit=True` trains if given."""
+    if settings.values["refit"] == HELD_BACK:
+        return held.own and bool((held.split.val & graph.labelled).any())
+    return settings.values["refit"]
 
 
 def _check_graph(graph: Graph, settings: Settings) -> None:
@@ -136,20 +134,24 @@ def _train_first(
     graph: Graph,
     split: Split,
     metric: Metric,
+    again: bool,
     progress: Progress | None,
     checkpoint: tuple[Path | None, str],
 ) -> tuple[History, bool]:
     """Train with the split's validation labels; return also whether training was interrupted.
 
-    `checkpoint` is its file and what tells this run from others.
+    If the same number of epochs is to be trained `again`, it is at least the setting `least_epochs`: an early epoch
+    that is best by chance is bad with other labels. `checkpoint` is its file and what tells this run from others.
     """
     score, options = None, settings.training
+    least = min(options.max_epochs, settings.values.get("least_epochs", 1))
     space = assembly.inference.space
     if space.count(split.val & graph.labelled):
         masks = {part: getattr(split, part) & graph.labelled for part in ("train", "val")}
         score = score_on(graph, masks, metric, space)
+        options = replace(options, first_epoch=least - 1) if again else options
     else:
-        options = replace(options, max_epochs=min(options.max_epochs, options.patience))
+        options = replace(options, max_epochs=min(options.max_epochs, max(options.patience, least)))
     file, identity = checkpoint
     try:
         history = assembly.train(score, options, path=file, run_id=identity, progress=progress)
@@ -166,7 +168,13 @@ def _refitted(
     """Train from fresh weights on all of `known`, for as many epochs as were best, and predict."""
     assembly = _assemble(settings, graph, known, split.test)
     assembly.method.adopt_choices(first)
-    return _prediction(assembly.train(None, replace(settings.training, max_epochs=history.best + 1)))
+    return _prediction(assembly.train(None, replace(settings.training, max_epochs=max(history.best + 1, 1))))
+
+
+def _fold(settings: Settings, graph: Graph, split: Split, first: Method, history: History) -> Outcome:
+    """Train from fresh weights on another part of the labels, for as many epochs, and predict the others."""
+    known = Classes.of(graph).known(graph, split.train & graph.labelled, settings.dtype)
+    return Outcome.of(_refitted(settings, graph, split, first, history, known), graph, split.val)
 
 
 def go_on(fitted: Fitted, known: KnownLabels, truth: Graph, epochs: int) -> Fitted:
@@ -220,77 +228,49 @@ def _further_seed(seed: int, epochs: int) -> int:
     return int(np.random.SeedSequence((seed, epochs)).generate_state(1, np.uint64)[0])
 
 
+def _calibration(settings: Settings, prediction: Prediction, graph: Graph, nodes: Tensor) -> Calibration | None:
+    """Fit the temperature to the labels of `nodes`, which were no input; None if not wanted, or with too few."""
+    return pooled([Outcome.of(prediction, graph, nodes)]) if settings.values["calibrate"] else None
+
+
 def _prediction(history: History) -> Prediction:
     assert history.prediction is not None  # training has ended
     return history.prediction
 
 
-def _calibration(settings: Settings, prediction: Prediction, graph: Graph, nodes: Tensor) -> Calibration | None:
-    """Fit the temperature to the labels of `nodes`, which were no input; None if not wanted, or with too few."""
-    assert graph.y is not None
-    if not settings.values["calibrate"]:
-        return None
-    space = prediction.problem.space
-    return calibrate(space.all_rows(prediction.probabilities.cpu()[nodes]), space.all_rows(graph.y[nodes]))
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Predictions at nodes whose labels were held back.
 
-
-def own_split(graph: Graph, seed: int) -> Split:
-    """Divide the known labels into training and validation; all unlabelled nodes are `test`, to be predicted."""
-    require_labels(graph)
-    return hold_back(graph, Split(graph.labelled, torch.zeros_like(graph.labelled), ~graph.labelled), seed)
-
-
-def hold_back(graph: Graph, split: Split, seed: int) -> Split:
-    """Return `split` with some labels of its training part as the validation part; its test part is unchanged.
-
-    If times or groups of the nodes are known, these are the latest labels or whole groups (`splits.held_back`).
-    Otherwise a fifth of each class is held back, but at least one label of a class with two or more, and at least one
-    label of each class is left for training. With one label a class nothing can be held back: validation is empty.
+    Attributes:
+        probabilities: of these nodes, m×c.
+        predicted: their predicted labels.
+        truth: their labels.
     """
-    assert graph.y is not None
-    generator = torch.Generator().manual_seed(seed)
-    known = (split.train & graph.labelled).nonzero().flatten()
-    if isinstance(graph, StoredGraph):
-        known = in_source_order(graph, known)
-    validation = torch.zeros_like(split.train)
-    chosen = held_back(graph, known, SHARE, seed)
-    if chosen is not None:
-        validation[chosen] = True
-        return Split(split.train & ~validation, validation, split.test)
-    strata = [known] if graph.is_multilabel else [known[graph.y[known] == c] for c in range(graph.num_classes)]
-    for nodes in strata:
-        count = min(max(round(SHARE * len(nodes)), 1), len(nodes) - 1)
-        if count > 0:
-            validation[nodes[torch.randperm(len(nodes), generator=generator)[:count]]] = True
-    return Split(split.train & ~validation, validation, split.test)
+
+    probabilities: Tensor
+    predicted: Tensor
+    truth: Tensor
+
+    @classmethod
+    def of(cls, prediction: Prediction, graph: Graph, nodes: Tensor) -> Outcome:
+        """Return the predictions at the labelled ones of `nodes` (a mask), whose labels were no input."""
+        assert graph.y is not None
+        nodes = nodes & graph.labelled
+        all_rows = prediction.problem.space.all_rows
+        parts = prediction.probabilities.cpu(), prediction.labels.cpu(), graph.y
+        return cls(*(all_rows(part[nodes]) for part in parts))
 
 
-def checked_split(graph: Graph, split: Split) -> Split:
-    """Return `split` if it fits the graph and has labels to train with."""
-    if not isinstance(split, Split):
-        raise SplitError(f"split: a lignn.Split is needed, got {type(split).__name__}")
-    if split.num_nodes != graph.num_nodes:
-        raise SplitError(f"the split is over {split.num_nodes} nodes, the graph has {graph.num_nodes}")
-    require_labels(graph, split.train)
-    return split
+def pooled(outcomes: Sequence[Outcome]) -> Calibration | None:
+    """Fit the temperature to all held-back labels together, which were no input; None if there are too few."""
+    return calibrate(*(torch.cat([getattr(each, part) for each in outcomes]) for part in ("probabilities", "truth")))
 
 
-def require_labels(graph: Graph, among: Tensor | None = None) -> None:
-    """Raise unless there are labels of at least two classes (among some nodes)."""
-    where = "" if among is None else " among the training nodes"
-    known = graph.labelled if among is None else graph.labelled & among
-    if not known.any():
-        column = headers.likely("label", graph.feature_names or ()) if graph.y is None else None
-        hint = f"; if {column!r} holds the labels, rename it to 'label'" if column else ""
-        raise InputError(f"{graph.name}: no node has a label{where}; at least two classes need one{hint}")
-    if graph.is_multilabel:
-        return
-    assert graph.y is not None
-    present = graph.y[known].unique()
-    if len(present) < 2:
-        only = int(present[0])
-        name = repr(graph.class_names[only]) if graph.class_names else only
-        raise InputError(f"{graph.name}: all labels{where} are of class {name}; at least two classes need one")
+def score_of(outcomes: Sequence[Outcome], metric: Metric) -> float:
+    """Return the score on all held-back labels together."""
+    parts = ("probabilities", "predicted", "truth")
+    return metric(*(torch.cat([getattr(each, part) for each in outcomes]) for part in parts))
 
 
 def warn_if_unsolved(prediction: Prediction) -> None:
@@ -300,38 +280,12 @@ def warn_if_unsolved(prediction: Prediction) -> None:
 
 
 def try_starts(prediction: Prediction) -> Starts | None:
-    """Iterate the plain map, and solve from two other starts; compare with the prediction.
+    """Iterate the plain map, and solve from other starts; compare with the prediction.
 
     Nothing is tried, and None returned, if the equilibrium is proved to be unique, the map is linear (its spectral
     radius decides) or the method does not iterate.
     """
-    bound, solution = prediction.bound, prediction.solution
-    if solution is None or bound.map is None or bound.solver is None or not bound.accepts_start or bound.linear:
-        return None
-    if solution.status is Status.NON_FINITE or (bound.label_weight is not None and unique_for_all_labels(bound)):
-        return None
-    labels, generator = bound.problem.labels, torch.Generator().manual_seed(0)
-    c = labels.num_classes
-    if labels.multilabel:
-        states = [labels.draw_integers(0, 2, generator, c), 1 - prediction.labels.cpu()]
-    else:
-        shifted = prediction.labels.cpu() + labels.draw_integers(1, c, generator)
-        states = [one_hot(classes, c) for classes in (labels.draw_integers(0, c, generator), shifted % c)]
-    solver = replace(bound.solver, max_steps=max(bound.solver.max_steps, _PLAIN_STEPS))
-    plain = Picard(tol=torch.finfo(labels.onehot.dtype).tiny, max_steps=_PLAIN_STEPS)
-    space = bound.problem.space
-    contraction = solve(bound.map, torch.zeros_like(labels.onehot), plain, throw=False, space=space).contraction
-    found = prediction if solution.ok else bound.solve(solver=solver)  # what more steps change is told elsewhere
-    random, opposite = (_differing(found, bound.solve(state.to(labels.onehot), solver)) for state in states)
-    return Starts(contraction, random, opposite)
-
-
-def _differing(one: Prediction, other: Prediction) -> float:
-    """Return the share of nodes whose label differs; a tie that falls otherwise by rounding does not count."""
-    n, space = len(one.labels), one.problem.space
-    moved = (one.probabilities - other.probabilities).abs().amax(1) > _MOVED
-    differing = moved & (one.labels != other.labels).reshape(n, -1).any(1)
-    return space.count(differing) / space.entries(differing)
+    return None if unique_for_all_labels(prediction.bound) else measure(prediction)
 
 
 def warn_if_start_matters(prediction: Prediction) -> None:
@@ -342,10 +296,9 @@ def warn_if_start_matters(prediction: Prediction) -> None:
     if prediction.problem.streamed:
         return
     starts = try_starts(prediction)
-    most = 0.0 if starts is None else max(starts.random, starts.opposite)
-    if starts is not None and most > 0:
+    if starts is not None and starts.differing > 0:
         message = (
-            f"{most:.2%} of the predictions would be others if the solve had another start "
+            f"{starts.differing:.2%} of the predictions would be others if the solve had another start "
             f"(K̂ {starts.contraction:.3g}): there are several equilibria; a larger mask_rate or feature_mask may help"
         )
         warnings.warn(message, ConvergenceWarning, stacklevel=3)

@@ -50,6 +50,7 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         preset: "practical", or "paper" for the values behind the paper's tables.
         hidden: width of the network's hidden layers.
         dropout: dropout probability of the network.
+        input_dropout: probability that an entry of the features is set to zero in an epoch.
         both_directions: let `rgcn` pass messages against the edges too, with weights of their own; default no.
         feature_mask: share of the nodes whose features are hidden in an epoch, so that labels must carry it.
         lr: learning rate of Adam.
@@ -72,8 +73,14 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
             `anderson` unless another one is named.
         gradient: "exact", "paper", "last_step", or a gradient object.
         warm_start: start each epoch's solve from the last one's state.
+        contraction: what is promised about the equilibrium (docs/equilibrium.md). "proved": it is the only one, for any
+            labels; the weights of the label state are kept small enough. "measured": nothing was found that speaks
+            against it. "free": nothing.
         calibrate: fit a temperature to the held-out labels.
-        refit: train once more on all known labels, for as many epochs as the best epoch took.
+        refit: train once more on all known labels, for as many epochs as the best epoch took. None for the preset
+            "practical": only on labels that `fit` itself has held back, not on a given validation part.
+        folds: largest number of fits that hold back other labels, if `fit` holds back few; their predictions of these
+            labels give the temperature and the validation score.
         precision: "float32" or "float64".
         device: PyTorch device to compute on. Random numbers are drawn on the CPU, so a seed gives the same masks
             everywhere. Not run on an accelerator by this project's tests.
@@ -105,6 +112,7 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         preset: str = "practical",
         hidden: int | None = None,
         dropout: float | None = None,
+        input_dropout: float | None = None,
         both_directions: bool | None = None,
         feature_mask: float | None = None,
         lr: float | None = None,
@@ -122,8 +130,10 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         solver: str | Solver | None = None,
         gradient: str | Gradient | None = None,
         warm_start: bool | None = None,
+        contraction: str | None = None,
         calibrate: bool = True,
-        refit: bool = False,
+        refit: bool | None = None,
+        folds: int | None = None,
         precision: str = "float32",
         device: str = "cpu",
         features: Any = None,
@@ -137,6 +147,7 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         self.preset = preset
         self.hidden = hidden
         self.dropout = dropout
+        self.input_dropout = input_dropout
         self.both_directions = both_directions
         self.feature_mask = feature_mask
         self.lr = lr
@@ -154,8 +165,10 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         self.solver = solver
         self.gradient = gradient
         self.warm_start = warm_start
+        self.contraction = contraction
         self.calibrate = calibrate
         self.refit = refit
+        self.folds = folds
         self.precision = precision
         self.device = device
         self.features = features

@@ -65,7 +65,7 @@ def neighbourhood(decision: Decision, graph: Graph, node: int, hops: int = 1, ax
             ax.annotate(str(decision.node_ids[one]), (x, y), xytext=(0, 12), textcoords="offset points", ha="center")
     for name, place in number.items():
         ax.scatter([], [], color=notebook.colour(place), label=name)
-    ax.legend(title="predicted; ring: known")
+    ax.legend(title="predicted; ring: known", loc="upper left", bbox_to_anchor=(1, 1))
     ax.set(xlim=(-1.35, 1.35), ylim=(-1.35, 1.35), xticks=[], yticks=[])
     ax.set_title(f"{decision.node_ids[node]}: {decision.names[node]}, confidence {decision.confidence[node]:.0%}")
     ax.set_aspect("equal")

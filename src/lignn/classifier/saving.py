@@ -10,6 +10,7 @@ writes a new generation, then replaces that file. Models of lignn 0.1 have the f
 | `graph.npz` | the graph, so that a model predicts, explains and takes new labels by itself; about its size on disk |
 | `history.jsonl` | one record an epoch |
 | `settings.toml` | every setting, for `lignn fit --config`, if `lignn fit` made the model; loading does not need it |
+| `leaderboard.json` | the models that `auto` tried, if it made the model; loading does not need it |
 
 A model that is saved without its graph has no `graph.npz`, and of tensors only weights and fitted features.
 """
@@ -35,7 +36,7 @@ import lignn
 from lignn.classifier import columns, config_file, generations, imbalance
 from lignn.classifier.calibration import Calibration
 from lignn.classifier.columns import Inputs
-from lignn.classifier.config_file import CONFIG, FILES, FORMAT, GRAPH, HISTORY, WEIGHTS
+from lignn.classifier.config_file import CONFIG, FILES, FORMAT, GRAPH, HISTORY, MISFITS, WEIGHTS
 from lignn.classifier.fitting import Fitted, warn_if_unsolved
 from lignn.classifier.model import HandedOn, Model
 from lignn.classifier.settings import Settings
@@ -54,15 +55,22 @@ from lignn.training.checkpoint import flatten, unflatten
 if TYPE_CHECKING:
     from lignn.classifier.node import NodeClassifier
 
-SETTINGS = "settings.toml"
+SETTINGS, LEADERBOARD = "settings.toml", "leaderboard.json"
+_ALL = (*FILES, SETTINGS, LEADERBOARD)
 
 
 def check(folder: str | PathLike[str]) -> None:
     """Refuse a folder that `write` would not replace."""
-    generations.check(folder, CONFIG, (*FILES, SETTINGS))
+    generations.check(folder, CONFIG, _ALL)
 
 
-def write(folder: str | PathLike[str], model: Model, settings: str | None = None, graph: bool = True) -> None:
+def write(
+    folder: str | PathLike[str],
+    model: Model,
+    settings: str | None = None,
+    graph: bool = True,
+    more: Mapping[str, str] | None = None,
+) -> None:
     """Save a model completely or not at all; an earlier model in the folder is replaced.
 
     Args:
@@ -70,6 +78,7 @@ def write(folder: str | PathLike[str], model: Model, settings: str | None = None
         model: the model; of several processes only the first one writes, see `sharing.gathered`.
         settings: content of the file `settings.toml`.
         graph: write the graph and what is known of its nodes too; the model must have one.
+        more: content of further files by name, of which there is `leaderboard.json`.
     """
     if isinstance(model, Fitted) and not model.prediction.problem.processes.is_first:
         return
@@ -78,9 +87,11 @@ def write(folder: str | PathLike[str], model: Model, settings: str | None = None
     record, arrays = columns.state(model.preparation, graph)
     own = model if isinstance(model, Fitted) and graph else None
     files = FILES if own else (WEIGHTS, HISTORY)
-    with generations.new_generation(folder, CONFIG, (*FILES, SETTINGS)) as temporary:
+    with generations.new_generation(folder, CONFIG, _ALL) as temporary:
         if settings is not None:
             (temporary / SETTINGS).write_text(settings, encoding="utf-8")
+        for name, text in (more or {}).items():
+            (temporary / name).write_text(text, encoding="utf-8")
         # save_file would make the file readable for its owner only
         (temporary / WEIGHTS).write_bytes(save(_tensors(model, own, arrays)))
         if own:
@@ -159,7 +170,7 @@ def _read(path: Path, objects: Mapping[str, Any]) -> tuple[dict[str, Any], Model
         return parameters, _restored(path, config_file.upgraded(config), parameters)
     except InputError as error:
         raise error if str(path) in str(error) else InputError(f"{path}: {error}") from error
-    except (*config_file.MISFITS, SafetensorError, FileNotFoundError) as error:
+    except (*MISFITS, SafetensorError, FileNotFoundError) as error:
         raise InputError(f"{path}: the parts of the model do not fit together ({error})") from error
 
 
@@ -225,7 +236,7 @@ def _with_graph(path: Path, config: dict[str, Any], model: HandedOn, tensors: di
     graph = _graph(path / GRAPH).replace(name=config["graph"]["name"], reading=model.inputs.reading)
     rows, held = rows_of(graph), tensors["known"]
     known = KnownLabels(held["mask"][rows], held["onehot"][rows], model.classes.multilabel, share=share_of(graph))
-    ready = columns.prepared(graph, model.preparation)
+    ready = columns.prepared(graph, model.preparation, model.settings)
     bound = model.method.on(Problem.with_labels(ready, known).to(settings.device))
     moved = {name: tensors[name][rows].to(settings.device) for name in ("probabilities", "state") if name in tensors}
     solution = _solution(config["solution"], moved.get("state"))

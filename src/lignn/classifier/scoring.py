@@ -114,7 +114,7 @@ def elsewhere(model: Model, graph: Graph | None) -> Graph | None:
     aligned = model.classes.align(aligned)
     if own is not None and _same_content(aligned, model.classes.align(own)):
         return None
-    return columns.prepared(aligned, model.preparation)
+    return columns.prepared(aligned, model.preparation, model.settings)
 
 
 def _same_content(one: Graph, other: Graph) -> bool:
@@ -182,7 +182,7 @@ def labels_by_now(fitted: Fitted) -> Graph:
 
 def bind(model: Model, graph: Graph, labels: KnownLabels) -> BoundMethod:
     """Bind the trained method to a graph, whose features are prepared, with known labels."""
-    graph = columns.prepared(graph, model.preparation)
+    graph = columns.prepared(graph, model.preparation, model.settings)
     return model.method.on(Problem.with_labels(graph, labels).to(model.settings.device))
 
 
@@ -237,7 +237,7 @@ def _part(model: Model, split: Split | None, name: str, graph: Graph) -> Tensor:
         and not (mask & graph.labelled).any()
     ):
         raise InputError(
-            "nodes: 'val' was trained on by refit=True, so that its score would say nothing of other nodes; "
+            "nodes: 'val' was trained on by the refit, so that its score would say nothing of other nodes; "
             "history_.final['val'] is the score before that"
         )
     return mask

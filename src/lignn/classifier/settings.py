@@ -13,6 +13,8 @@ from torch import Generator, nn
 
 from lignn import methods, training
 from lignn.declarations import (
+    BACKBONE_PRESETS,
+    CONTRACTIONS,
     DEFAULT_BACKBONE,
     FEATURES,
     KINDS,
@@ -38,6 +40,7 @@ _NAMED: dict[str, Mapping[str, Any]] = {
     "preset": PRESETS,
     "precision": dict.fromkeys(PRECISIONS),
     "features": dict.fromkeys(FEATURES),
+    "contraction": dict.fromkeys(CONTRACTIONS),
     "solver": BY_NAME,
     "gradient": GRADIENTS,
     "metric": METRICS,
@@ -90,7 +93,9 @@ class Settings:
         preset = PRESETS[parameters["preset"]]
         if isinstance(method, str):
             _check_applies(method, given)
-            preset = {**preset, **METHODS[method].presets.get(parameters["preset"], {})}
+            networks = BACKBONE_PRESETS[parameters["preset"]]
+            own = networks.get(backbone, {}) if isinstance(backbone, str) else {}
+            preset = {**preset, **METHODS[method].presets.get(parameters["preset"], {}), **own}
         else:
             _check_beside(method, backbone, given, options)
         _check_solver(given)
@@ -120,7 +125,7 @@ class Settings:
     @property
     def training(self) -> training.Settings:
         """How to train."""
-        return training.Settings(**{name: self.values[name] for name in OF_TRAINING})
+        return training.Settings(**{name: self.values[name] for name in OF_TRAINING if name in self.values})
 
     def build(
         self, num_features: int, num_classes: int, generator: Generator, edge_types: Sequence[str] | None = None
@@ -190,7 +195,7 @@ def _check_value(name: str, value: Any) -> None:
         raise ConfigError(f"{name}: {article}{declared.kind} is needed, got {value!r}")
     if name in _NAMED and isinstance(value, str) and value not in _NAMED[name]:
         raise unknown(name, value, _NAMED[name])
-    if name in ("hidden", "max_steps") and value < 1:
+    if name in ("hidden", "max_steps", "folds") and value < 1:
         raise ConfigError(f"{name}: at least 1 is needed, got {value}")
     if name == "seed" and not 0 <= value < 2**63:
         raise ConfigError(f"seed: a whole number of at least 0 and below 2^63 is needed, got {value}")

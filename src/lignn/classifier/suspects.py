@@ -81,7 +81,7 @@ def suspects(fitted: Fitted, k: int = 10, folds: int = 5) -> Suspects:
         raise InputError("suspects: a node may have several classes here; only labels of one class per node are judged")
     graph, known = scoring.labels_by_now(fitted), fitted.prediction.problem.labels.mask
     assert graph.y is not None
-    fold = _folds(graph.y, known, int(folds), fitted.settings.values["seed"])
+    fold = fold_of_each(graph.y, known, int(folds), fitted.settings.values["seed"])
     probabilities = torch.full((graph.num_nodes, len(fitted.classes)), float("nan"), dtype=fitted.settings.dtype)
     for number in range(int(folds)):
         judged = _judgeable(graph.y, fold, number)
@@ -90,8 +90,8 @@ def suspects(fitted: Fitted, k: int = 10, folds: int = 5) -> Suspects:
     return _ranked(fitted, graph.y, probabilities, int(k), int(folds))
 
 
-def _folds(y: Tensor, known: Tensor, folds: int, seed: int) -> Tensor:
-    """Return the fold of each known label, -1 for other nodes; every class is spread over the folds."""
+def fold_of_each(y: Tensor, known: Tensor, folds: int, seed: int) -> Tensor:
+    """Return the number of the fold of each known label, -1 for other nodes; every class is spread over the folds."""
     order = torch.randperm(len(y), generator=torch.Generator().manual_seed(seed))
     order = order[known[order]]
     order = order[y[order].argsort(stable=True)]

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.exceptions import TyperException
 
+from lignn import __version__
 from lignn.cli import (
     bench,
     compare,
@@ -31,26 +32,53 @@ from lignn.cli import (
 from lignn.cli.process import ending_signals, prepare_streams
 from lignn.errors import ConvergenceWarning, DataWarning, ImbalanceWarning, InputError, LignnError
 
+EXAMPLES = {
+    "inspect": "lignn inspect payments -o inspect.html",
+    "fit": "lignn fit payments -o model",
+    "predict": "lignn predict model -o predictions.csv",
+    "compare": "lignn compare payments --runs 3",
+    "diagnose": "lignn diagnose model",
+    "tune": "lignn tune payments --trials 20 -o tuned.toml",
+    "serve": "lignn serve model",
+    "reproduce": "lignn reproduce table2 --only 'LI-GCN/chameleon' --jobs 2",
+    "report": "lignn report results",
+    "bench": "lignn bench epoch --quick",
+    "datasets": "lignn datasets info karate",
+    "labels": "lignn labels export model --to labels.csv",
+    "store": "lignn store build payments payments.store --parts 4",
+}
+"""An example of each command, which its help shows."""
+
+_STEPS = """Labels for a half-labelled graph, in five steps:
+
+  1. lignn inspect GRAPH                      look at the tables: columns, edges, labels, what looks wrong
+  2. lignn fit GRAPH -o MODEL                 train on the known labels
+  3. lignn predict MODEL -o predictions.csv   a label, a confidence and the evidence for every node
+  4. lignn compare GRAPH                      do labels help here? against GCN, C&S and label propagation
+  5. lignn diagnose MODEL                     can the equilibrium be relied on?
+
+GRAPH is a folder with nodes.csv and edges.csv, or the name of a dataset: try `lignn fit karate -o model`.
+`lignn --help` lists all commands, `lignn fit --help` all options with their defaults."""
+
 app = typer.Typer(
-    no_args_is_help=True,
+    invoke_without_command=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (inspect.inspect, fit.fit, predict.predict, workers.with_ray(compare.compare), diagnose.diagnose):
-    app.command()(verb)
-for verb in (workers.with_ray(tune.tune), serve.serve, workers.with_ray(reproduce.reproduce), report.report):
-    app.command()(verb)
-app.command()(bench.bench)
-app.add_typer(datasets.app, name="datasets")
-app.add_typer(labels.app, name="labels")
-app.add_typer(store.app, name="store")
+MANY_RUNS = (compare.compare, tune.tune, reproduce.reproduce)
+for verb in (inspect.inspect, fit.fit, predict.predict, compare.compare, diagnose.diagnose, tune.tune):
+    app.command(epilog=f"Example: {EXAMPLES[verb.__name__]}")(workers.with_ray(verb) if verb in MANY_RUNS else verb)
+for verb in (serve.serve, reproduce.reproduce, report.report, bench.bench):
+    app.command(epilog=f"Example: {EXAMPLES[verb.__name__]}")(workers.with_ray(verb) if verb in MANY_RUNS else verb)
+for name, group in {"datasets": datasets.app, "labels": labels.app, "store": store.app}.items():
+    app.add_typer(group, name=name, epilog=f"Example: {EXAMPLES[name]}")
 
 
 def _print_versions(wanted: bool) -> None:
     if not wanted:
         return
-    typer.echo(f"lignn {version('lignn')}, Python {python_version()}, {platform()}")
+    typer.echo(f"lignn {__version__}, Python {python_version()}, {platform()}")
     for package in ("torch", "torch_geometric", "numba", "numpy", "scipy", "scikit-learn", "pyarrow"):
         try:
             typer.echo(f"{package} {version(package)}")
@@ -61,6 +89,7 @@ def _print_versions(wanted: bool) -> None:
 
 @app.callback()
 def lignn(
+    context: typer.Context,
     _: Annotated[
         bool,
         typer.Option(
@@ -69,6 +98,8 @@ def lignn(
     ] = False,
 ) -> None:
     """Label-inputted implicit graph neural networks: the labels of a half-labelled graph."""
+    if context.invoked_subcommand is None:
+        typer.echo(_STEPS)
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -50,6 +50,8 @@ def text(settings: Mapping[str, Any], heading: str) -> str:
 def _toml(value: Any) -> str:
     """A plain value in TOML; its texts, numbers and truth values are written as JSON's."""
     if isinstance(value, Mapping):
-        pairs = (f"{_toml(key)} = {_toml(each)}" for key, each in value.items())
+        pairs = (f"{_toml(key)} = {_toml(each)}" for key, each in value.items() if each is not None)
         return "{" + ", ".join(pairs) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_toml(each) for each in value) + "]"
     return json.dumps(value, ensure_ascii=False)

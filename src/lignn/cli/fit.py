@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lignn.cli.fit_auto import AUTO, Options
+from lignn.cli.fit_auto import fit as fit_auto
 from lignn.cli.options import NamedGraph, with_parameters
 from lignn.cli.output import Json
-from lignn.cli.workers import Ray, Workers, launch, refuse_several
+from lignn.cli.workers import Ray, Workers, launch, on_ray, refuse_several
 from lignn.declarations import DEFAULT_METRIC, METRICS
 
 if TYPE_CHECKING:
     from lignn.classifier import NodeClassifier
+    from lignn.classifier.settings import Settings
     from lignn.cli.running import Running
     from lignn.graph import Graph
     from lignn.store import StoredGraph
@@ -34,6 +37,18 @@ def fit(
     report: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="HTML page with the scores of every class, in pictures.")
     ] = None,
+    quality: Annotated[
+        str | None, typer.Option(help="With --method auto: fast, good (default) or best.", metavar="QUALITY")
+    ] = None,
+    time: Annotated[
+        str | None, typer.Option(help="With --method auto: end the search after this long, e.g. 2m.", metavar="TIME")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="With --method auto: number of processes; default: one per core.")
+    ] = None,
+    backbones: Annotated[
+        str | None, typer.Option(help="With --method auto: networks to try, e.g. gcn,sage.", metavar="NAME,…")
+    ] = None,
     workers: Workers = 1,
     ray: Ray = None,
     memory: Annotated[
@@ -43,8 +58,33 @@ def fit(
     *,
     parameters: dict[str, Any],
 ) -> None:
-    """Train a classifier on the known labels of a graph; the model and its settings are saved."""
+    """Train a classifier on the known labels of a graph; the model and its settings are saved.
+
+    --method auto tries networks, label propagation and classifiers of tables, and keeps what is best on this graph.
+    """
+    options = Options(quality, time, jobs, backbones)
+    options.check(parameters.get("method"))
+    if parameters.get("method") == AUTO:
+        options.refuse_store(workers, memory)
+        with on_ray(ray):
+            fit_auto(graph, out, resume, not no_graph, report, as_json, parameters, options)
+        return
     launch(workers, ray)
+    _fit(graph, out, resume, no_graph, report, workers, memory, as_json, parameters)
+
+
+def _fit(
+    graph: NamedGraph,
+    out: Path,
+    resume: bool,
+    no_graph: bool,
+    report: Path | None,
+    workers: int,
+    memory: str | None,
+    as_json: bool,
+    parameters: dict[str, Any],
+) -> None:
+    """Train one method, save it and tell how good it is."""
     from lignn.classifier import NodeClassifier
     from lignn.cli import feature_block, fit_summary, progress
     from lignn.cli.running import Running
@@ -109,11 +149,15 @@ def _planned(classifier: NodeClassifier, graph: StoredGraph, memory: str | None,
 
 
 def _resolved(classifier: NodeClassifier) -> dict[str, Any]:
-    """Every setting, the preset's among them; without those that the network does not have."""
     from lignn.classifier.settings import Settings
+
+    return resolved(Settings.of(classifier.get_params(deep=False)))
+
+
+def resolved(settings: Settings) -> dict[str, Any]:
+    """Return every setting, the preset's among them; without those that the network does not have."""
     from lignn.declarations import OF_NETWORK, PARAMETERS
 
-    settings = Settings.of(classifier.get_params(deep=False))
     network = settings.network()
     offered = [name for name in PARAMETERS if name not in OF_NETWORK or name in network]
     values = {name: value for name, value in settings.values.items() if name in offered}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lignn.classifier import NodeClassifier, Report
     from lignn.graph.measures import OneWay
 
-_PARTS = {"test": "test nodes", "val": "validation nodes", "train": "training nodes"}
+PARTS = {"test": "test nodes", "val": "validation nodes", "train": "training nodes"}
 
 
 def check(file: Path) -> None:
@@ -36,7 +36,7 @@ def say(classifier: NodeClassifier, out: Path, page: Path | None, as_json: bool,
     if text.startswith(b"# settings of ") and text != settings.read_bytes():
         typer.echo(f"note: {beside} has the settings of an earlier model; those of this one: {settings}", err=True)
     history, sign = classifier.history_, METRICS[classifier.metric_].sign
-    reports = _reports(classifier)
+    reports = reports_of(classifier)
     scores = {part: sign * value for part, value in history.final.items()}
     if "test" in reports:
         scores["test"] = reports["test"].score
@@ -57,7 +57,7 @@ def say(classifier: NodeClassifier, out: Path, page: Path | None, as_json: bool,
         )
         return
     typer.echo(_trained(classifier) + _scores(classifier, scores))
-    typer.echo(f"{_PARTS[part]}, {report}")
+    typer.echo(f"{PARTS[part]}, {report}")
     if reach is not None and reach.matters:
         typer.echo(str(reach))
     command = shlex.join(["lignn", "predict", str(out), *["--graph", "GRAPH"] * no_graph, "-o", "predictions.csv"])
@@ -75,7 +75,7 @@ def _reach(classifier: NodeClassifier) -> OneWay | None:
     return measures.one_way(classifier.graph_, classifier._fitted.prediction.problem.labels.mask)
 
 
-def _reports(classifier: NodeClassifier) -> dict[str, Report]:
+def reports_of(classifier: NodeClassifier) -> dict[str, Report]:
     """Return reports on test and validation nodes, if they have labels, else on training nodes."""
     split, labelled = classifier.split_, classifier.graph_.labelled
     parts = [part for part in ("test", "val") if (getattr(split, part) & labelled).any()] or ["train"]
@@ -97,7 +97,7 @@ def _scores(classifier: NodeClassifier, scores: dict[str, float]) -> str:
     if not scores:
         return ""
     count = {name: f"{int((getattr(split, name) & graph.labelled).sum())} nodes" for name in scores}
-    if classifier.refit and not (split.val & graph.labelled).any():  # it has trained on the validation nodes too
+    if not (split.val & graph.labelled).any():  # it has trained on the validation nodes too
         count |= dict.fromkeys(history.final, "before the refit")
     words = ", ".join(f"{name} {score:.4f} ({count[name]})" for name, score in scores.items())
     return f": {METRICS[classifier.metric_].title} {words}"
@@ -113,5 +113,5 @@ def _write_page(classifier: NodeClassifier, out: Path, page: Path, reports: dict
         f"{classifier.method} over {classifier.backbone}; {_trained(classifier)}.",
         f"Confidence: {classifier.calibration_ or 'not calibrated'}.",
     ]
-    titles = {_PARTS[part].capitalize(): report for part, report in reports.items()}
+    titles = {PARTS[part].capitalize(): report for part, report in reports.items()}
     class_scores.write(page, f"How good is {out.name}?", facts, titles)

@@ -54,6 +54,7 @@ def import_(
     """Put labels of a table into the journal, all or none; the service must not be running."""
     place = place_of(model, out, journal)
     from lignn.atomic import locked
+    from lignn.errors import InputError
     from lignn.serve.engine import Engine, Request
     from lignn.serve.export import read
 
@@ -63,6 +64,8 @@ def import_(
         engine.start()
         engine.opened.wait()
         try:
+            if engine.failure is not None:
+                raise InputError(engine.failure)
             outcome = engine.submit(Request(read(labels), who, new_classes=new_class)).result()
         finally:
             engine.close()

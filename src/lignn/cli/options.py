@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lignn.declarations import PARAMETERS, Parameter
+from lignn.declarations import DEFAULT_BACKBONE, DEFAULT_METHOD, METHODS, PARAMETERS, PRECISIONS, PRESETS, Parameter
 
 if TYPE_CHECKING:
     from lignn.datasets.sources import Source
@@ -58,13 +58,47 @@ _TYPES: dict[str, Any] = {
 }
 
 
-def _option(parameter: Parameter) -> Any:
-    """Return an option without a default; choices are completed, but checked by the classifier, which can say more."""
+FIXED: dict[str, Any] = {
+    "method": DEFAULT_METHOD,
+    "backbone": DEFAULT_BACKBONE,
+    "preset": next(iter(PRESETS)),
+    "seed": 0,
+    "inductive": False,
+    "calibrate": True,
+    "refit": False,
+    "precision": PRECISIONS[0],
+    "device": "cpu",
+}
+"""Defaults that do not depend on the preset."""
+_WORDS = {"metric": "f1_micro; f1_macro if one class has over 90 %", "class_weight": "none", "both_directions": "no"}
+
+
+def _default(name: str) -> str:
+    """Return the default of a parameter as help shows it: that of the default preset, and others that differ."""
+    if name in _WORDS:
+        return _WORDS[name]
+    if name in FIXED:
+        return _shown(FIXED[name])
+    own = METHODS[DEFAULT_METHOD].presets
+    by_preset = {preset: {**values, **own.get(preset, {})}.get(name) for preset, values in PRESETS.items()}
+    first, *others = by_preset.items()
+    parts = [_shown(first[1]), *(f"{preset}: {_shown(value)}" for preset, value in others if value != first[1])]
+    return "; ".join(parts)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "by its rule" if value is None else str(value)
+
+
+def _option(name: str, parameter: Parameter) -> Any:
+    """Return an option whose default is shown only; choices are checked by the classifier, which can say more."""
     choices = parameter.choices
     option = typer.Option(
         help=parameter.help + ", ".join(choices),
         rich_help_panel=parameter.panel,
-        show_default=False,
+        show_default=False if parameter.kind == "table" else _default(name),
         metavar=parameter.metavar,
         # a fixed list, so that pressing Tab imports nothing
         autocompletion=(lambda incomplete: [c for c in choices if c.startswith(incomplete)]) if choices else None,
@@ -72,7 +106,7 @@ def _option(parameter: Parameter) -> Any:
     return Annotated[_TYPES[parameter.kind] | None, option]
 
 
-OPTIONS: dict[str, Any] = {name: _option(parameter) for name, parameter in PARAMETERS.items()}
+OPTIONS: dict[str, Any] = {name: _option(name, parameter) for name, parameter in PARAMETERS.items()}
 """Every parameter of `NodeClassifier` as an option of the same name."""
 
 GraphName = Annotated[

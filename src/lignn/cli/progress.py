@@ -81,6 +81,25 @@ def of_runs(total: int, quiet: bool) -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
+def of_search(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
+    """What to call after each fit of a search, with a few words, the number of fits so far and of those planned."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if quiet:
+        yield None
+    elif console.is_terminal:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (TextColumn("fits"), MofNCompleteColumn(), BarColumn(20), TimeElapsedColumn())
+        with Progress(*columns, TextColumn("{task.description}"), console=console) as bar:
+            task = bar.add_task("", total=None)
+            yield lambda words, done, total: bar.update(task, completed=done, total=total, description=words)
+    else:
+        yield lambda words, done, total: typer.echo(f"{done}/{total}  {words}", err=True)
+
+
+@contextmanager
 def _shown(total: int, quiet: bool) -> Iterator[Callable[[str], None]]:
     from rich.console import Console
 

@@ -7,7 +7,8 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from typing import Annotated, Any, NoReturn
 
@@ -99,6 +100,15 @@ def _end(failure: tuple[int, int] | None, count: int) -> NoReturn:
     )
 
 
+@contextmanager
+def on_ray(address: str | None) -> Iterator[None]:
+    """Run the tasks of many runs on a Ray cluster within the context; None: on this machine."""
+    from lignn.evaluation import workers  # which is slow to import
+
+    with workers.on_ray(address):
+        yield
+
+
 def with_ray(verb: Callable[..., None]) -> Callable[..., None]:
     """Give a command of many runs the option `--ray`: its runs are tasks of that cluster, with the same records."""
     signature = inspect.signature(verb, eval_str=True)
@@ -108,9 +118,7 @@ def with_ray(verb: Callable[..., None]) -> Callable[..., None]:
         if ray is None:
             verb(**values)
             return
-        from lignn.evaluation import workers
-
-        with workers.on_ray(ray):
+        with on_ray(ray):
             verb(**values | {"jobs": max(values["jobs"], 2)})  # one alone would run in this process
 
     option = inspect.Parameter("ray", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Ray)

@@ -17,7 +17,7 @@ from torch import Tensor
 from lignn.equilibrium.solve import Map
 from lignn.errors import InputError, unknown
 
-_LIPSCHITZ = {"softmax": 0.5, "sigmoid": 0.25}
+LIPSCHITZ = {"softmax": 0.5, "sigmoid": 0.25}
 """Lipschitz constants of the activations in the 2-norm."""
 
 _DENSE = 64
@@ -55,15 +55,15 @@ def theorem1(
         activation: σ, `softmax` or `sigmoid`.
         mask_rate: β if the solved map is masked (forward mask), since its inputs are scaled by `1/(1-β)`; otherwise 0.
     """
-    if activation not in _LIPSCHITZ:
-        raise unknown("activation", activation, _LIPSCHITZ)
+    if activation not in LIPSCHITZ:
+        raise unknown("activation", activation, LIPSCHITZ)
     scale = 1 / (1 - mask_rate)
     frobenius = float(weight.detach().norm()) * scale
     spectral = float(torch.linalg.matrix_norm(weight.detach(), 2)) * scale
     return [
         Bound("as stated", frobenius**2, 1 / num_nodes),
         Bound("as proved", frobenius, 1 / num_nodes),
-        Bound("spectral", spectral * adjacency_norm, 1 / _LIPSCHITZ[activation]),
+        Bound("spectral", spectral * adjacency_norm, 1 / LIPSCHITZ[activation]),
     ]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from lignn import notebook
 from lignn.classifier import NodeClassifier, Report, imbalance
-from lignn.classifier.fitting import hold_back
+from lignn.classifier.holdout import hold_back
 from lignn.classifier.settings import Settings
 from lignn.datasets.sources import Source
 from lignn.declarations import (
@@ -144,7 +144,7 @@ def perform(run: Run) -> Result:
         classifier = NodeClassifier(method=run.method, calibrate=False, **run.parameters).fit(graph, split)
     seconds = time.perf_counter() - start
     sign = METRICS[classifier.metric_].sign
-    curve = tuple(sign * record["val"] for record in classifier.history_.epochs)
+    curve = tuple(sign * record["val"] for record in classifier.history_.epochs if "val" in record)
     test, val = (sign * classifier.score(getattr(split, part) & graph.labelled) for part in ("test", "val"))
     report = classifier.report(split.test & graph.labelled)
     unsolved = str(caught[-1].message) if caught else None

@@ -94,18 +94,29 @@ def on_ray(address: str | None) -> Iterator[None]:
         _CLUSTER.reset(before)
 
 
-def each(function: Callable[[Task], Any], tasks: Iterable[Task], jobs: int) -> Generator[tuple[Task, Any], None, None]:
+def each(
+    function: Callable[[Task], Any], tasks: Iterable[Task], jobs: int, until: float | None = None
+) -> Generator[tuple[Task, Any], None, None]:
     """Call `function` with every task in `jobs` processes, and yield each task with its result or its `Failure`.
 
     The results come in the order in which they are ready. The processes end when the iteration does, also when it is
     left early by an exception or Ctrl-C. Within `on_ray`, a cluster runs as many tasks at once as it has CPUs.
+
+    Args:
+        function: what to call.
+        tasks: its arguments.
+        jobs: number of processes.
+        until: a time of `time.monotonic` at which the iteration ends, whatever is still under way.
     """
     address = _CLUSTER.get()
-    yield from _in_processes(function, tasks, jobs) if address is None else _on_cluster(function, tasks, address)
+    if address is None:
+        yield from _in_processes(function, tasks, jobs, until)
+    else:
+        yield from _on_cluster(function, tasks, address, until)
 
 
 def _on_cluster(
-    function: Callable[[Task], Any], tasks: Iterable[Task], address: str
+    function: Callable[[Task], Any], tasks: Iterable[Task], address: str, until: float | None
 ) -> Generator[tuple[Task, Any], None, None]:
     from lignn import clusters
 
@@ -114,8 +125,10 @@ def _on_cluster(
         running = {remote.remote(function, task): task for task in tasks}
         try:
             while running:
-                (ready,), _ = ray.wait(list(running))
-                task = running.pop(ready)
+                found, _ = ray.wait(list(running), timeout=None if until is None else max(until - time.monotonic(), 0))
+                if not found:
+                    return
+                task = running.pop(ready := found[0])
                 try:
                     yield task, ray.get(ready)
                 except ray.exceptions.RayError as error:
@@ -126,7 +139,7 @@ def _on_cluster(
 
 
 def _in_processes(
-    function: Callable[[Task], Any], tasks: Iterable[Task], jobs: int
+    function: Callable[[Task], Any], tasks: Iterable[Task], jobs: int, until: float | None
 ) -> Generator[tuple[Task, Any], None, None]:
     waiting = list(reversed(list(tasks)))
     workers = [_Worker(function) for _ in range(min(jobs, len(waiting)))]
@@ -134,7 +147,10 @@ def _in_processes(
         for worker in workers:
             worker.give(waiting.pop())
         while busy := {worker.connection: worker for worker in workers if worker.task is not None}:
-            for ready in wait(list(busy)):
+            done = wait(list(busy), None if until is None else max(until - time.monotonic(), 0))
+            if not done:
+                return
+            for ready in done:
                 worker = busy[ready]  # type: ignore[index]
                 yield worker.collect()
                 if waiting:

@@ -2,6 +2,7 @@
 
 from lignn.methods.correct_and_smooth import CorrectAndSmooth
 from lignn.methods.eignn import EIGNN
+from lignn.methods.ensemble import Ensemble
 from lignn.methods.ignn import IGNN
 from lignn.methods.label_inputted import LabelInputted
 from lignn.methods.masking import LoopingState, Masking, ShareOfTraining
@@ -12,6 +13,7 @@ from lignn.methods.problem import BoundMethod, Prediction, Problem
 from lignn.methods.propagated import LPA, ResLPA
 from lignn.methods.registry import NAMES, build
 from lignn.methods.steps import BackboneStep, PropagationStep, Step
+from lignn.methods.tabular import Boosted, Logistic
 from lignn.methods.threeference import ThreeFerence
 
 __all__ = [
@@ -21,14 +23,17 @@ __all__ = [
     "LPA",
     "NAMES",
     "BackboneStep",
+    "Boosted",
     "BoundMethod",
     "Carry",
     "CorrectAndSmooth",
+    "Ensemble",
     "Epoch",
     "LaE",
     "LabelInput",
     "LabelInputted",
     "LabelReuse",
+    "Logistic",
     "LoopingState",
     "Masking",
     "Method",

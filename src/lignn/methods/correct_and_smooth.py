@@ -111,6 +111,10 @@ class CorrectAndSmooth(Method):
         """Bind the method to a problem."""
         return BoundCorrectAndSmooth(self, problem)
 
+    def learn(self, problem: Problem) -> bool:
+        """Fit the base method."""
+        return self.base.learn(problem)
+
     def epoch(self, problem: Problem, generator: Generator, carry: Carry | None = None) -> Epoch:
         """Run an epoch of the base method."""
         return self.base.epoch(problem, generator, carry)
@@ -162,6 +166,11 @@ class BoundCorrectAndSmooth(BoundMethod):
     def base(self) -> BoundMethod:
         """The base method on the same problem."""
         return self.method.base.on(self.problem)
+
+    @property
+    def idle(self) -> bool:
+        """Whether no step of either phase is taken."""
+        return self.method.chosen in (None, (0, 0))
 
     def with_labels(self, labels: KnownLabels) -> Self:
         """Bind the method to other known labels; the base method does not process the features again."""

@@ -15,6 +15,7 @@ from lignn.equilibrium import Gradient, Implicit, Map, Maps, Solution, solve
 from lignn.equilibrium.solvers import Solver
 from lignn.errors import ConfigError
 from lignn.labels import HiddenLabels, LabelInput
+from lignn.methods.contraction import FREE, Contraction
 from lignn.methods.fused import InputMap
 from lignn.methods.masking import Masking
 from lignn.methods.method import Carry, Epoch, Evaluation, Method, known_state
@@ -42,6 +43,7 @@ class LabelInputted(Method):
         warm_start: start each solve from the last epoch's state instead of zero.
         reuse_evaluation: use the state of the last prediction as the solved one if both are on the same problem.
         feature_mask: share of the nodes whose features are hidden in the taped step.
+        contraction: what is promised about the equilibrium of predictions, see `methods.contraction`.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class LabelInputted(Method):
         warm_start: bool = False,
         reuse_evaluation: bool = False,
         feature_mask: float = 0.0,
+        contraction: Contraction = FREE,
     ) -> None:
         super().__init__()
         if mask_rate != "adaptive" and not (isinstance(mask_rate, float) and 0 < mask_rate < 1):
@@ -66,6 +69,7 @@ class LabelInputted(Method):
         self.step, self.masking, self.solver, self.gradient = step, masking, solver, gradient
         self.mask_rate, self.inference = mask_rate, inference or solver
         self.warm_start, self.reuse_evaluation, self.feature_mask = warm_start, reuse_evaluation, feature_mask
+        self.contraction = contraction
 
     def on(self, problem: Problem) -> BoundLabelInputted:
         """Bind the method to a problem, in the mode (training or evaluation) that the module is in."""
@@ -85,7 +89,7 @@ class LabelInputted(Method):
             taped_step = self.step.bind(masked_features) if self.feature_mask else step
             maps = Maps(
                 solved,
-                taped=InputMap(taped_step, partial(self.masking.taped, labels), described[1]),
+                taped=InputMap(self.step.supervised(taped_step), partial(self.masking.taped, labels), described[1]),
                 approximate=self._approximate(masked_features, labels),
                 space=space,
             )
@@ -95,19 +99,35 @@ class LabelInputted(Method):
             out = self.gradient.attach(solution, maps, self.solver)
         return Epoch(self.step.loss(labels.known, out, labels.supervised), problem, carry, solution, rate)
 
+    def project(self, problem: Problem) -> None:
+        """Keep the promise about the equilibrium after an update."""
+        self.contraction.project(self.step, problem)
+
+    def admits(self, prediction: Prediction) -> bool:
+        """Return whether a prediction has what was promised."""
+        return self.contraction.admits(prediction)
+
+    def settle(self, problem: Problem) -> None:
+        """Keep the promise about the equilibrium after training."""
+        self.contraction.settle(self.step, lambda: self.on(problem))
+
     def evaluate(self, problem: Problem, epoch: Epoch) -> tuple[Prediction, Carry]:
         """Solve with all known labels clamped; the carry has the next mask rate and the states for later solves."""
         bound, last = self.on(problem), epoch.carry.evaluation
         prediction = bound.solve(self._start(problem, None if last is None else last.solution.value))
-        solution, state = prediction.solution, epoch.solution
+        solution = prediction.solution
         assert solution is not None
         evaluation = None
         if self.warm_start or self.reuse_evaluation:
             evaluation = Evaluation(problem, solution)
         elif self._may_repeat and problem is epoch.problem:
             evaluation = Evaluation(problem, solution, (bound.first_step(),))
-        carried = state.value if self.warm_start and state is not None else None
-        return prediction, Carry(self._next_rate(epoch), carried, evaluation)
+        return prediction, replace(self.passed_on(epoch), evaluation=evaluation)
+
+    def passed_on(self, epoch: Epoch) -> Carry:
+        """Return the next mask rate, the state and the last evaluation, if later solves start from them."""
+        carried = epoch.solution.value if self.warm_start and epoch.solution is not None else None
+        return Carry(self._next_rate(epoch), carried, epoch.carry.evaluation if self.warm_start else None)
 
     def _approximate(self, problem: Problem, labels: HiddenLabels) -> Map | None:
         """Return the taped map with the step's approximate Jacobian, if it has one."""

@@ -107,6 +107,10 @@ class Method(nn.Module, ABC):
         """Predict with all known labels of `problem`: `on(problem).solve()`."""
         return self.on(problem).solve()
 
+    def learn(self, problem: Problem) -> bool:  # noqa: ARG002
+        """Fit what needs no epochs to the known labels of `problem`; return whether there was anything to fit."""
+        return False
+
     def epoch(self, problem: Problem, generator: Generator, carry: Carry | None = None) -> Epoch:  # noqa: ARG002
         """Compute the loss of one epoch. All randomness comes from `generator`.
 
@@ -114,9 +118,23 @@ class Method(nn.Module, ABC):
         """
         raise AssertionError(f"{type(self).__name__} has nothing to train")
 
+    def project(self, problem: Problem) -> None:
+        """Change the weights after an update, so that predictions on `problem` have what the method promises."""
+
+    def admits(self, prediction: Prediction) -> bool:  # noqa: ARG002
+        """Return whether an epoch with this prediction may be chosen."""
+        return True
+
+    def settle(self, problem: Problem) -> None:
+        """Change the weights after training, so that the prediction on `problem` has what the method promises."""
+
     def evaluate(self, problem: Problem, epoch: Epoch) -> tuple[Prediction, Carry]:  # noqa: ARG002
         """Predict after the update of `epoch`; also return what the next epoch takes over."""
         return self.predict(problem), Carry()
+
+    def passed_on(self, epoch: Epoch) -> Carry:  # noqa: ARG002
+        """Return what the epoch after `epoch` takes over if nothing is predicted between them."""
+        return Carry()
 
     def adopt_choices(self, other: Method) -> None:
         """Take over what `BoundMethod.choose` has chosen for `other`, a method of the same kind."""

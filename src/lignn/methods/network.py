@@ -11,8 +11,10 @@ from torch import Generator, Tensor
 
 from lignn.backbones import Backbone, frozen_dropout
 from lignn.equilibrium.solvers import Solver
+from lignn.labels import LossOf
 from lignn.methods.method import Carry, Epoch, Method
 from lignn.methods.problem import BoundMethod, Prediction, Problem
+from lignn.methods.steps import check_loss
 
 
 class Network(Method):
@@ -20,11 +22,14 @@ class Network(Method):
 
     Args:
         backbone: network without label inputs.
+        loss: what the cross-entropy is computed from.
     """
 
-    def __init__(self, backbone: Backbone) -> None:
+    def __init__(self, backbone: Backbone, loss: LossOf = "probabilities") -> None:
         super().__init__()
+        check_loss(loss)
         self.backbone = backbone
+        self.loss_of: LossOf = loss
 
     def on(self, problem: Problem) -> BoundNetwork:
         """Bind the network to a problem."""
@@ -32,14 +37,21 @@ class Network(Method):
 
     def epoch(self, problem: Problem, generator: Generator, carry: Carry | None = None) -> Epoch:
         """Compute the mean cross-entropy over all known nodes."""
+        labels = problem.labels
         with frozen_dropout(self.backbone, generator):
-            loss = problem.labels.loss(self.probabilities(problem), problem.labels.mask)
+            if self.loss_of == "logits":
+                loss = labels.loss_of_logits(self.logits(problem), labels.mask)
+            else:
+                loss = labels.loss(self.probabilities(problem), labels.mask)
         return Epoch(loss, problem, carry or Carry())
+
+    def logits(self, problem: Problem) -> Tensor:
+        """Return `f_θ(A, X)`."""
+        return self.backbone(problem.x, problem.operator(self.backbone))
 
     def probabilities(self, problem: Problem) -> Tensor:
         """Return `σ(f_θ(A, X))`."""
-        adj = problem.operator(self.backbone)
-        return problem.labels.activation(self.backbone(problem.x, adj))
+        return problem.labels.activation(self.logits(problem))
 
 
 @dataclass(frozen=True, eq=False)

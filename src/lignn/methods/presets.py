@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from lignn.backbones import Backbone
 from lignn.equilibrium import Gradient, Implicit, LastStep
 from lignn.equilibrium.gradient import gradient_named
 from lignn.equilibrium.solvers import BY_NAME, Picard, Solver
 from lignn.errors import ConfigError, unknown
-from lignn.labels import SoftmaxJacobian
+from lignn.labels import LossOf, SoftmaxJacobian
+from lignn.methods.contraction import Contraction, ContractionKind
 from lignn.methods.label_inputted import LabelInputted, MaskRate
 from lignn.methods.masking import LoopingState, ShareOfTraining
 from lignn.methods.steps import BackboneStep
@@ -40,13 +41,19 @@ class LabelReuse(LabelInputted):
         mask_rate: share of the known labels that is hidden in an epoch, α.
         iterations: k.
         corrected: use LR+.
+        loss: what the cross-entropy is computed from.
     """
 
     def __init__(
-        self, backbone: Backbone, mask_rate: float = 0.5, iterations: int = 1, corrected: bool = False
+        self,
+        backbone: Backbone,
+        mask_rate: float = 0.5,
+        iterations: int = 1,
+        corrected: bool = False,
+        loss: LossOf = "probabilities",
     ) -> None:
         masking = LoopingState() if corrected else ShareOfTraining()
-        step = BackboneStep(backbone)
+        step = BackboneStep(backbone, loss=loss)
         super().__init__(step, masking, _passes(iterations), LastStep(), mask_rate, _passes(iterations + 1))
 
 
@@ -58,10 +65,11 @@ class LabelInput(LabelReuse):
     Args:
         backbone: network with c label inputs.
         mask_rate: share of the known labels that is hidden in an epoch, α.
+        loss: what the cross-entropy is computed from.
     """
 
-    def __init__(self, backbone: Backbone, mask_rate: float = 0.5) -> None:
-        super().__init__(backbone, mask_rate, iterations=0)
+    def __init__(self, backbone: Backbone, mask_rate: float = 0.5, loss: LossOf = "probabilities") -> None:
+        super().__init__(backbone, mask_rate, iterations=0, loss=loss)
 
 
 class LIGNN(LabelInputted):
@@ -80,6 +88,10 @@ class LIGNN(LabelInputted):
         feature_mask: share of the nodes whose features are hidden in the taped step, so that it has to use labels.
         jacobian: softmax Jacobian in the adjoint: "exact", or only its "diagonal", as the authors ran it. The loss is
             differentiated exactly in both cases.
+        contraction: "free", "proved" or "measured", see `methods.contraction`.
+        kappa: bound κ that the weights are scaled to; default: that of `contraction`.
+        loss: what the cross-entropy is computed from; always the probabilities for the paper's gradient, whose adjoint
+            needs them.
     """
 
     def __init__(
@@ -92,19 +104,23 @@ class LIGNN(LabelInputted):
         warm_start: bool = False,
         feature_mask: float = 0.0,
         jacobian: SoftmaxJacobian = "exact",
+        contraction: ContractionKind = "free",
+        kappa: float | None = None,
+        loss: LossOf = "probabilities",
     ) -> None:
         gradient = gradient or Implicit("paper")
         papers = isinstance(gradient, Implicit) and gradient.form == "paper"
         if jacobian != "exact" and not papers:
             raise ConfigError(f"jacobian {jacobian!r} is for the paper's gradient only, got {gradient}")
         super().__init__(
-            BackboneStep(backbone, jacobian),
+            BackboneStep(backbone, jacobian, "probabilities" if papers else loss),
             LoopingState(forward_mask, constant_scale=papers),
             solver or Picard(tol=1e-4, max_steps=100),
             gradient,
             mask_rate,
             warm_start=warm_start,
             feature_mask=feature_mask,
+            contraction=Contraction.of(contraction, kappa),
         )
 
     @classmethod
@@ -122,6 +138,9 @@ class LIGNN(LabelInputted):
         forward_growth: float | None = None,
         tol: float | None = None,
         adjoint: Adjoint = "paper",
+        contraction: ContractionKind = "free",
+        kappa: float | None = None,
+        loss: LossOf = "probabilities",
     ) -> LIGNN:
         """Build LI-GNN from plain options. The defaults are the choices behind the paper's figures and tables.
 
@@ -141,6 +160,9 @@ class LIGNN(LabelInputted):
             adjoint: tolerance of the backward solve. "paper" is the absolute `1e-5 (c-1) / c²`. "relative" is 1e-2
                 relative to the gradient; this solve also stops when the adjoint expands. With an adaptive mask rate,
                 both stop when the adjoint expands by more than a factor of 1.1.
+            contraction: "free", "proved" or "measured".
+            kappa: bound κ that the weights are scaled to; default: that of `contraction`.
+            loss: what the cross-entropy is computed from, as for `LIGNN`.
         """
         if adjoint not in get_args(Adjoint):
             raise ConfigError(f"adjoint {adjoint!r} is unknown; choose from {', '.join(get_args(Adjoint))}")
@@ -156,7 +178,8 @@ class LIGNN(LabelInputted):
         else:
             backward = replace(forward, tol=_RELATIVE_TOL, norm="relative", growth=1.1 if adaptive else 1.0)
         strategy = gradient_named(gradient, backward) if isinstance(gradient, str) else gradient
-        return cls(backbone, mask_rate, forward_mask, forward, strategy, warm_start, feature_mask, jacobian)
+        promised: dict[str, Any] = {"contraction": contraction, "kappa": kappa, "loss": loss}
+        return cls(backbone, mask_rate, forward_mask, forward, strategy, warm_start, feature_mask, jacobian, **promised)
 
 
 class LaE(LabelInputted):
@@ -172,6 +195,9 @@ class LaE(LabelInputted):
         max_steps: budget of each solve, forward and backward.
         tol: largest change of an entry.
         feature_mask: share of the nodes whose features are hidden in the taped step.
+        contraction: "free", "proved" or "measured", see `methods.contraction`.
+        kappa: bound κ that the weights are scaled to; default: that of `contraction`.
+        loss: what the cross-entropy is computed from.
     """
 
     def __init__(
@@ -181,14 +207,18 @@ class LaE(LabelInputted):
         max_steps: int = 300,
         tol: float = 3e-6,
         feature_mask: float = 0.0,
+        contraction: ContractionKind = "free",
+        kappa: float | None = None,
+        loss: LossOf = "probabilities",
     ) -> None:
         forward = Picard(tol=tol, max_steps=max_steps, norm="max")
         super().__init__(
-            BackboneStep(backbone),
+            BackboneStep(backbone, loss=loss),
             LoopingState(),
             forward,
             Implicit("exact", replace(forward, growth=1.0)),
             mask_rate,
             reuse_evaluation=True,
             feature_mask=feature_mask,
+            contraction=Contraction.of(contraction, kappa),
         )

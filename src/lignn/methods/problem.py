@@ -13,6 +13,7 @@ import torch
 from torch import Generator, Tensor
 
 from lignn.backbones import Backbone
+from lignn.backbones.layers import dropout_mask
 from lignn.equilibrium import WHOLE, Map, Solution, Space
 from lignn.equilibrium.solvers import Solver
 from lignn.graph import Graph, measures, types
@@ -154,6 +155,15 @@ class Problem:
         factor = shown.to(self.device, self.dtype) / (1 - rate)
         return replace(self, x=None if self.x is None else scaled_rows(self.x, factor))
 
+    def drop_features(self, rate: float, generator: Generator) -> Problem:
+        """Set each entry of the features to zero with probability `rate`, and scale the others by `1/(1-rate)`."""
+        if self.x is None:
+            return self
+        if isinstance(self.x, SparseMatrix):
+            values = self.x.values
+            return replace(self, x=self.x.with_values(values * dropout_mask(values.shape, rate, values, generator)))
+        return replace(self, x=self.x * dropout_mask(self.x.shape, rate, self.x, generator))
+
     @cached_property
     def evidence(self) -> Tensor:
         """Mask of the nodes that a known label reaches along the edges; others are predicted from features alone."""
@@ -214,6 +224,16 @@ class BoundMethod(ABC):
     @property
     def keeps_start(self) -> bool:
         """Whether part of the start is known to stay in the solution, so that there are many equilibria."""
+        return False
+
+    @property
+    def lipschitz(self) -> float | None:
+        """A bound of the map's Lipschitz constant that holds for all known labels; None if none can be given."""
+        return None
+
+    @property
+    def idle(self) -> bool:
+        """Whether a second stage took no steps, so that this is its base method under another name."""
         return False
 
     @property

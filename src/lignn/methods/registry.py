@@ -10,16 +10,18 @@ from torch import Generator, nn
 
 from lignn.backbones import resolve
 from lignn.backbones.registry import Spec, check_options, factory_of
-from lignn.declarations import METHODS, OF_SOLVER
+from lignn.declarations import BASELINE, METHODS, OF_SOLVER
 from lignn.equilibrium.solvers import BY_NAME, Solver
 from lignn.errors import ConfigError, did_you_mean, unknown
 from lignn.methods.correct_and_smooth import CorrectAndSmooth
 from lignn.methods.eignn import EIGNN
+from lignn.methods.ensemble import Ensemble
 from lignn.methods.ignn import IGNN
 from lignn.methods.method import Method
 from lignn.methods.network import Network
 from lignn.methods.presets import LIGNN, LabelInput, LabelReuse, LaE
 from lignn.methods.propagated import LPA, ResLPA
+from lignn.methods.tabular import Boosted, Logistic
 from lignn.methods.threeference import ThreeFerence
 
 NAMES = tuple(METHODS)
@@ -37,7 +39,13 @@ FACTORIES: dict[str, Callable[..., Method]] = {
     "ignn": IGNN,
     "eignn": EIGNN,
     "backbone": Network,
+    "logistic": Logistic,
+    "boosted": Boosted,
+    "ensemble": Ensemble,
 }
+
+MEMBERS: tuple[Mapping[str, Any], ...] = ({"method": BASELINE}, {"method": "label_input"})
+"""Members of an ensemble that names none."""
 
 ONE_HOP = {"hops": 1, "head": "mlp"}
 """Options of the SGC that is 3ference's network; they cannot be changed."""
@@ -87,10 +95,30 @@ def build(
             return _call(name, sizes, network | options, generator=generator)
         case "base":
             more: dict[str, Any] = {"backbone_options": network, "generator": generator, "edge_types": edge_types}
-            inner = build(base, *sizes, backbone=backbone, **more)
+            loss = options.pop("loss", None)
+            if loss is not None and base in METHODS and "loss" in METHODS[base].parameters:
+                more["loss"] = loss
+            inner = build(base, num_features, num_classes, backbone=backbone, **more)
             return _call(name, (inner,), options)
+        case "members":
+            given = options.pop("members", None) or MEMBERS
+
+            def member(method: str, backbone: Spec = backbone, **own: Any) -> Method:
+                own.setdefault("backbone_options", _accepted(network, method, backbone, own.get("base", BASELINE)))
+                return build(method, *sizes, backbone=backbone, generator=generator, edge_types=edge_types, **own)
+
+            built = [member(**one) for one in given]
+            return _call(name, (built,), options)
+        case "rows":
+            return _call(name, sizes, options)
         case "none":
             return _call(name, (), options)
+
+
+def _accepted(options: Mapping[str, Any], name: str, backbone: Spec, base: str) -> dict[str, Any]:
+    """Return those of the options that the network of a method takes."""
+    known = network_options(name, backbone, base)
+    return {option: value for option, value in options.items() if option in known}
 
 
 def network_options(name: str, backbone: Spec, base: str = "backbone") -> set[str]:
@@ -100,8 +128,10 @@ def network_options(name: str, backbone: Spec, base: str = "backbone") -> set[st
             return network_options(base, backbone)
         case "own":
             factory: Callable[..., Any] = FACTORIES[name]
-        case "none":
+        case "none" | "rows":
             return set()
+        case "members":
+            return network_options("backbone", backbone)
         case "one hop":
             factory = factory_of("sgc")
         case _:

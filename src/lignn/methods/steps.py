@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Self, get_args
 
@@ -12,13 +12,17 @@ import torch
 from torch import Tensor, nn
 
 from lignn.backbones import Backbone
+from lignn.backbones.registry import BACKBONES
 from lignn.equilibrium import Map, solve
 from lignn.equilibrium.solvers import Solver
+from lignn.equilibrium.wellposed import LIPSCHITZ
 from lignn.errors import ConfigError
-from lignn.labels import KnownLabels, SoftmaxJacobian
+from lignn.labels import KnownLabels, LossOf, SoftmaxJacobian
 from lignn.methods.fused import InputMap, step_of
 from lignn.methods.problem import BoundMethod, LabelWeight, Prediction, Problem
 from lignn.propagation import Adjacency
+from lignn.propagation.operator_norms import least_norms
+from lignn.propagation.rows import dense
 
 if TYPE_CHECKING:
     from lignn.methods.label_inputted import LabelInputted
@@ -38,6 +42,17 @@ class Step(nn.Module, ABC):
     def bind_adjoint(self, problem: Problem) -> Map | None:  # noqa: ARG002
         """Return the same map with the approximate Jacobian that the adjoint uses; None if it uses the exact one."""
         return None
+
+    def supervised(self, bound: Map) -> Map:
+        """Return the map whose output `loss` takes, for a map that `bind` has returned."""
+        return bound
+
+    def lipschitz(self, problem: Problem) -> float | None:  # noqa: ARG002
+        """Return a bound of the map's Lipschitz constant that holds for all known labels; None for no bound."""
+        return None
+
+    def scale_labels(self, factor: float) -> None:
+        """Multiply the weights of the state, to which `lipschitz` is proportional."""
 
     @property
     def reads_labels(self) -> bool:
@@ -71,6 +86,7 @@ class BoundStep:
         adj: the operator of the graph.
         problem: has the known labels, which say what σ is, and the rows that this process holds.
         jacobian: softmax Jacobian of its backward pass.
+        activated: whether σ is applied; if not, the map returns logits, and cannot be iterated.
     """
 
     backbone: Backbone
@@ -78,16 +94,17 @@ class BoundStep:
     adj: Adjacency
     problem: Problem
     jacobian: SoftmaxJacobian = "exact"
+    activated: bool = True
 
     def __call__(self, state: Tensor) -> Tensor:
         """Return `σ(step(features, Ŷ))`."""
         logits = self.backbone.step(self.features, self.problem.rows(state), self.adj)
-        return self.problem.labels.activation(logits, self.jacobian)
+        return self.problem.labels.activation(logits, self.jacobian) if self.activated else dense(logits)
 
     @cached_property
     def fused(self) -> FusedStep | None:
         """The same map for the kernels of compiled solves; None if the network has no such form."""
-        if self.problem.streamed:
+        if self.problem.streamed or not self.activated:
             return None
         return step_of(self.backbone, self.features, self.adj, self.problem.labels.multilabel)
 
@@ -98,10 +115,12 @@ class BackboneStep(Step):
     Args:
         backbone: network with c label inputs.
         jacobian: softmax Jacobian in the adjoint: "exact", or only its "diagonal".
+        loss: what the cross-entropy is computed from.
     """
 
-    def __init__(self, backbone: Backbone, jacobian: SoftmaxJacobian = "exact") -> None:
+    def __init__(self, backbone: Backbone, jacobian: SoftmaxJacobian = "exact", loss: LossOf = "probabilities") -> None:
         super().__init__()
+        check_loss(loss)
         if jacobian not in get_args(SoftmaxJacobian):
             raise ConfigError(f"jacobian {jacobian!r} is unknown; choose from {', '.join(get_args(SoftmaxJacobian))}")
         if backbone.label_inputs != backbone.num_classes:
@@ -111,6 +130,7 @@ class BackboneStep(Step):
             )
         self.backbone = backbone
         self.jacobian: SoftmaxJacobian = jacobian
+        self.loss_of: LossOf = loss
 
     def bind(self, problem: Problem) -> Map:
         """Return the map; features are propagated once."""
@@ -131,13 +151,41 @@ class BackboneStep(Step):
             return None
         return LabelWeight(weight, problem.operator(self.backbone))
 
+    def supervised(self, bound: Map) -> Map:
+        """Return the map itself, or the one to the logits if the loss is computed from them."""
+        return replace(bound, activated=False) if self.loss_of == "logits" and isinstance(bound, BoundStep) else bound
+
+    def lipschitz(self, problem: Problem) -> float | None:
+        """Return `L g` for the gain g of the network, where L is ½ for the softmax and ¼ for the sigmoid.
+
+        The smaller one of two bounds counts: of the state's Frobenius norm, and of its longest row.
+        """
+        if type(self.backbone) not in BACKBONES.values():
+            return None  # a subclass may have changed what the bound rests on
+        adj, multilabel = problem.operator(self.backbone), problem.labels.multilabel
+        several = problem.once(("norms", self.backbone.operator), lambda: least_norms(adj))
+        gains = [self.backbone.gain(norms, centred=not multilabel) for norms in several]
+        constant = LIPSCHITZ["sigmoid" if multilabel else "softmax"]
+        return None if None in gains else constant * min(float(gain) for gain in gains if gain is not None)
+
+    def scale_labels(self, factor: float) -> None:
+        """Multiply the weights of the label state."""
+        for weight in self.backbone.label_weights():
+            weight.mul_(factor)
+
     def loss(self, labels: KnownLabels, state: Tensor, nodes: Tensor) -> Tensor:
-        """Return the cross-entropy."""
-        return labels.loss(state, nodes)
+        """Return the cross-entropy of what `supervised` gives."""
+        return labels.loss_of_logits(state, nodes) if self.loss_of == "logits" else labels.loss(state, nodes)
 
     def probabilities(self, state: Tensor, multilabel: bool) -> Tensor:  # noqa: ARG002
         """Return the state itself."""
         return state
+
+
+def check_loss(loss: str) -> None:
+    """Raise `ConfigError` if a loss is unknown."""
+    if loss not in get_args(LossOf):
+        raise ConfigError(f"loss {loss!r} is unknown; choose from {', '.join(get_args(LossOf))}")
 
 
 class PropagationStep(Step):
@@ -226,7 +274,7 @@ class BoundLabelInputted(BoundMethod):
     method: LabelInputted
 
     takes_labels: ClassVar[bool] = True
-    label_free: ClassVar[tuple[str, ...]] = ("step",)
+    label_free: ClassVar[tuple[str, ...]] = ("step", "lipschitz")
 
     @cached_property
     def step(self) -> Map:
@@ -259,6 +307,11 @@ class BoundLabelInputted(BoundMethod):
     def keeps_start(self) -> bool:
         """Whether the step leaves part of the start unchanged on this problem."""
         return self.method.step.keeps_start(self.problem)
+
+    @cached_property
+    def lipschitz(self) -> float | None:
+        """The step's bound, in eval mode: clamping known rows cannot expand a difference."""
+        return self.method.step.lipschitz(self.problem)
 
     @property
     def label_weight(self) -> LabelWeight | None:

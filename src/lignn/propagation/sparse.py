@@ -216,6 +216,30 @@ class SparseMatrix:
         transposed.__dict__["_transposed"] = self
         return transposed
 
+    def with_values(self, values: Tensor) -> SparseMatrix:
+        """Return a matrix with other values at the same places, whose transpose is not sorted again."""
+        if self.original is not None:
+            return self.original.with_values(values.cpu()).to(self.device)
+        if values.shape != self.values.shape or values.dtype != self.dtype:
+            raise InputError(f"{self.nnz} values of {self.dtype} are needed, got {tuple(values.shape)}, {values.dtype}")
+        other = object.__new__(SparseMatrix)  # the structure was checked when this matrix was built
+        arrays = {"indptr": self.indptr, "indices": self.indices, "values": values, "shape": self.shape}
+        vars(other).update(arrays, original=None)
+        indptr, indices, order = self._sorted_by_column
+        back = object.__new__(SparseMatrix)
+        arrays = {"indptr": indptr, "indices": indices, "values": values[order], "shape": self.shape[::-1]}
+        vars(back).update(arrays, original=None, _transposed=other)
+        vars(other)["_transposed"] = back
+        return other
+
+    @cached_property
+    def _sorted_by_column(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The structure of the transpose, and the place of each of its entries in this matrix."""
+        _, indices, _ = self._arrays
+        places = sp.csr_array((np.arange(self.nnz), indices.numpy(), self.indptr.numpy()), shape=self.shape).T.tocsr()
+        indptr, columns = (torch.from_numpy(array).to(indices.dtype) for array in (places.indptr, places.indices))
+        return indptr, columns, torch.from_numpy(places.data)
+
     @property
     def _arrays(self) -> tuple[Tensor, Tensor, Tensor]:
         return self.indptr, self.indices, self.values
@@ -308,3 +332,11 @@ def scaled_rows(x: Tensor | SparseMatrix, factor: Tensor) -> Tensor | SparseMatr
     if isinstance(x, SparseMatrix):
         return replace(x, values=x.values * factor.repeat_interleave(x.indptr.diff(), output_size=x.nnz))
     return x * factor[:, None]
+
+
+def unit_rows(x: sp.csr_array) -> sp.csr_array:
+    """Return `x` with every row divided by its length; rows of zeros stay."""
+    length = np.sqrt(x.multiply(x).sum(1, dtype=np.float64))
+    factor = np.divide(1, length, out=np.zeros_like(length), where=length > 0)
+    data = x.data * np.repeat(factor, np.diff(x.indptr))
+    return sp.csr_array((data.astype(x.dtype, copy=False), x.indices, x.indptr), shape=x.shape)

@@ -110,9 +110,9 @@ class Engine:
 
     def open(self) -> None:
         """Open the model and replay the journal; called by the thread, or by commands that need no thread."""
-        self._journal = Journal(self.place.journal)
         self.identity = self.place.identity()
         state, self.parameters = self.place.open()
+        self._journal = Journal(self.place.journal)  # after the model, so that a wrong name leaves no file behind
         self._state = self._replayed(state, self._journal.entries(self._included()))
         self._touched = self._journal.touched()
 
@@ -185,6 +185,9 @@ class Engine:
         except (LignnError, OSError) as error:
             self.failure = str(error)
             return
+        except Exception as error:
+            self.failure = f"the service has a fault: {error!r}"
+            raise
         finally:
             self.opened.set()
         running = True
@@ -211,6 +214,8 @@ class Engine:
         """Apply, solve, write and answer a burst."""
         start = perf_counter()
         before = self.state
+        # One whose asker has left would refuse its answer.
+        burst = [request for request in burst if request.answer.set_running_or_notify_cancel()]
         work, accepted = self._accepted(burst, before)
         rows = [(request.who, change) for request, made in accepted for change in made]
         try:

@@ -9,7 +9,6 @@ import numpy as np
 import torch
 
 from lignn.classifier import explain, scoring, suggest
-from lignn.classifier.calibration import at_temperature
 from lignn.classifier.certificate import Certificate, certify
 from lignn.classifier.fitting import try_starts
 from lignn.errors import InputError
@@ -17,6 +16,7 @@ from lignn.graph import Graph
 from lignn.propagation import Adjacency
 from lignn.serve.changes import features_of
 from lignn.serve.state import State
+from lignn.training import f1_micro
 
 BINS = 10
 MOST_SUGGESTIONS = 100
@@ -27,40 +27,42 @@ class Quality:
     """How good predictions are on labels that were no input for them.
 
     Attributes:
-        nodes: number of held-out labels.
-        score: share that is predicted rightly.
-        confusion: counts, c×c, rows are the given labels and columns the predicted ones.
-        reliability: mean confidence, share of right predictions and count of each bin of confidence with nodes.
+        nodes: number of nodes whose labels were held out.
+        score: share of them that is predicted correctly; for multi-label tasks the micro-averaged F1.
+        confusion: counts, c×c, rows are the given labels and columns the predicted ones; None for multi-label tasks.
+        reliability: mean confidence, share of correct predictions and count of each bin of confidence that is not
+            empty; for multi-label tasks each class of a node counts.
     """
 
     nodes: int
     score: float
-    confusion: np.ndarray
+    confusion: np.ndarray | None
     reliability: tuple[tuple[float, float, int], ...]
 
 
 def quality(state: State) -> Quality | None:
-    """Predict the validation nodes without their labels; None if there are none, or for multi-label tasks."""
+    """Predict the validation nodes without their labels; None if there are none."""
     fitted = state.fitted
-    if fitted is None or state.classes.multilabel:
+    if fitted is None:
         return None
     truth = scoring.labels_by_now(fitted)
     held_out = fitted.split.val & truth.labelled
     if not held_out.any():
         return None
-    known = state.draft.labels.mask
-    overlap = bool((known & held_out).any())
-    prediction = scoring.predict_on(fitted, None, known & ~held_out) if overlap else fitted.prediction
-    assert truth.y is not None
-    given, c = truth.y[held_out], len(state.classes)
-    probabilities = at_temperature(prediction.probabilities.cpu()[held_out], state.temperature, False)
-    confidence, found = probabilities.max(1)
-    confusion = torch.bincount(given * c + found, minlength=c * c).view(c, c).numpy()
-    right, sure = (found == given).numpy(), confidence.detach().numpy()
-    place = np.minimum((sure * BINS).astype(int), BINS - 1)
+    found = scoring.scored(fitted, held_out, None)
+    score, right = f1_micro(found.predicted, found.truth), (found.predicted == found.truth).numpy()
+    if state.classes.multilabel:
+        sure = torch.maximum(found.probabilities, 1 - found.probabilities)
+        return Quality(len(right), score, None, _reliability(sure.numpy().ravel(), right.ravel()))
+    c = len(state.classes)
+    confusion = torch.bincount(found.truth * c + found.predicted, minlength=c * c).view(c, c).numpy()
+    return Quality(len(right), score, confusion, _reliability(found.probabilities.max(1).values.numpy(), right))
+
+
+def _reliability(confidence: np.ndarray, right: np.ndarray) -> tuple[tuple[float, float, int], ...]:
+    place = np.minimum((confidence * BINS).astype(int), BINS - 1)
     bins = [place == b for b in range(BINS)]
-    told = tuple((float(sure[b].mean()), float(right[b].mean()), int(b.sum())) for b in bins if b.any())
-    return Quality(len(given), float(right.mean()), confusion, told)
+    return tuple((float(confidence[b].mean()), float(right[b].mean()), int(b.sum())) for b in bins if b.any())
 
 
 def certificate(state: State) -> Certificate:

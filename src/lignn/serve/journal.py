@@ -95,6 +95,9 @@ class Journal:
         try:
             self._writer, self._reader = (self._connect() for _ in range(2))
             self._prepare()
+            for connection in (self._writer, self._reader):
+                connection.execute("PRAGMA journal_mode=WAL")
+                connection.execute("PRAGMA synchronous=FULL")
         except sqlite3.Error as error:
             raise JournalError(
                 f"{path}: cannot be opened as a journal of labels ({error}); choose another file"
@@ -102,12 +105,9 @@ class Journal:
         self._writing, self._reading = Lock(), Lock()
 
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
+        return sqlite3.connect(
             self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=32
         )
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=FULL")
-        return connection
 
     def _prepare(self) -> None:
         """Create the table in a new file; refuse a file that is something else."""

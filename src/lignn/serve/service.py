@@ -37,7 +37,7 @@ class Score:
     Attributes:
         version: of the state.
         labels: number of labels given by then.
-        score: share of held-out labels predicted rightly.
+        score: see `insight.Quality`.
     """
 
     version: int

@@ -68,6 +68,7 @@ class Training:
         self.status = Status()
         self._engine, self._lock = engine, threading.Lock()
         self._child: subprocess.Popen[str] | None = None
+        self._stopped = False
         self._tried = 0
 
     def start(self) -> Status:
@@ -78,7 +79,7 @@ class Training:
             state = self._engine.state
             graph, split = training_data(state)
             self._check_folder()
-            number = self.status.number + 1
+            number, self._stopped = self.status.number + 1, False
             self.status = Status("running", number=number, version=state.version, message="training has begun")
             threading.Thread(target=self._run, args=(state, graph, split), name="lignn-fit", daemon=True).start()
             return self.status
@@ -95,7 +96,7 @@ class Training:
 
     def stop(self) -> None:
         """End training; the old model stays."""
-        child = self._child
+        self._stopped, child = True, self._child
         if child is not None:
             child.terminate()
 
@@ -125,6 +126,8 @@ class Training:
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8", env=environment) as child:
             self._child = child
+            if self._stopped:  # before there was a child
+                child.terminate()
             assert child.stdout is not None
             failure = ""
             for line in child.stdout:

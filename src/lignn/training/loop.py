@@ -11,6 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Generator, Tensor
 
 from lignn.equilibrium import Status
@@ -36,6 +37,7 @@ class End(StrEnum):
     PATIENCE = "no better validation score within the patience"
     EPOCHS = "all epochs done"
     NOTHING_TO_TRAIN = "the method has nothing to train"
+    AT_ONCE = "fitted at once, without epochs"
     NON_FINITE = "the loss or the state is not finite any more"
     INTERRUPTED = "interrupted"
 
@@ -51,6 +53,9 @@ class Settings:
         patience: stop after this many epochs without a better validation score.
         first_epoch: first epoch that may be chosen; a network that has hardly been trained can be best by chance.
         checkpoint_seconds: seconds between two checkpoints.
+        input_dropout: probability that an entry of the features is set to zero in an epoch.
+        evaluate_every: predict and score after every so many epochs, and after the last one. Without a scorer the
+            last epoch alone is evaluated if this is above 1.
     """
 
     lr: float = 0.01
@@ -59,13 +64,17 @@ class Settings:
     patience: int = 100
     first_epoch: int = 0
     checkpoint_seconds: float = 10.0
+    input_dropout: float = 0.0
+    evaluate_every: int = 1
 
     def __post_init__(self) -> None:
         if not 0 < self.lr < math.inf:
             raise ConfigError(f"lr: a positive number is needed, got {self.lr}")
+        if not 0 <= self.input_dropout < 1:
+            raise ConfigError(f"input_dropout: a share from 0 to below 1 is needed, got {self.input_dropout}")
         if not 0 <= self.weight_decay < math.inf:
             raise ConfigError(f"weight_decay: a number of at least 0 is needed, got {self.weight_decay}")
-        for name in ("max_epochs", "patience"):
+        for name in ("max_epochs", "patience", "evaluate_every"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name}: at least 1 is needed, got {getattr(self, name)}")
         if not 0 <= self.first_epoch < self.max_epochs:
@@ -84,6 +93,7 @@ class History:
         final: scores of the trained method, with the best weights and after `BoundMethod.choose`.
         prediction: prediction of the trained method.
         carry: what the last epoch passed on.
+        eligible: whether the best record is of an epoch that may be chosen.
     """
 
     epochs: list[dict[str, Any]] = field(default_factory=list)
@@ -92,18 +102,31 @@ class History:
     final: Scores = field(default_factory=dict)
     prediction: Prediction | None = field(default=None, repr=False)
     carry: Carry = field(default_factory=Carry, repr=False)
+    eligible: bool = True
 
     @property
     def best_record(self) -> dict[str, Any]:
         """The record of the epoch whose weights are kept."""
         return self.epochs[self.best]
 
-    def add(self, record: dict[str, Any], eligible: bool = True) -> bool:
-        """Append a record; return whether it is the best so far among those that may be chosen."""
+    def would_be_best(self, record: dict[str, Any], eligible: bool = True) -> bool:
+        """Return whether a record is better than all so far; one that may be chosen is better than all others."""
+        if self.best < 0 or "val" not in record:
+            return True
+        return (eligible, *_rank(record)) > (self.eligible, *_rank(self.best_record))
+
+    def add(self, record: dict[str, Any], eligible: bool = True, scored: bool = True) -> bool:
+        """Append a record; return whether it is the best so far.
+
+        Args:
+            record: of the epoch.
+            eligible: whether it may be chosen; if not, it is kept only as long as there is none that may be.
+            scored: whether the epoch was evaluated; one that was not is never the best.
+        """
+        better = scored and self.would_be_best(record, eligible)
         self.epochs.append(record)
-        better = eligible and (self.best < 0 or "val" not in record or _rank(record) > _rank(self.best_record))
         if better:
-            self.best = len(self.epochs) - 1
+            self.best, self.eligible = len(self.epochs) - 1, eligible
         return better
 
 
@@ -155,12 +178,15 @@ def train(
         progress: called after every epoch.
     """
     with enough_threads(inference):
+        learned = method.learn(training)
         if any(True for _ in method.parameters()):
             run = _Run(method, generator, settings or Settings(), run_id, carry or Carry())
             history = _train(run, training, inference, score, path, progress)
         else:
-            history = History(end=End.NOTHING_TO_TRAIN)
+            history = History(end=End.AT_ONCE if learned else End.NOTHING_TO_TRAIN)
         method.eval()
+        with torch.no_grad():
+            method.settle(inference)
         bound = method.on(inference)
         if score is not None:
             bound.choose(lambda prediction: score(prediction)["val"])
@@ -230,6 +256,8 @@ class _Run:
         number = len(self.history.epochs)
         self.method.train()
         self.optimizer.zero_grad()
+        if self.settings.input_dropout:
+            training = training.drop_features(self.settings.input_dropout, self.generator)
         epoch = self.method.epoch(training, self.generator, self.history.carry)
         loss = epoch.loss.item()
         if not math.isfinite(loss):
@@ -239,23 +267,37 @@ class _Run:
         self.optimizer.step()
         epoch = dataclasses.replace(epoch, loss=epoch.loss.detach())  # frees the tape before the evaluation
         self.method.eval()
-        prediction, carry = self.method.evaluate(inference, epoch)
-        solution = prediction.solution  # if the map is not finite, it holds the last finite state
-        failed = solution is not None and solution.status is Status.NON_FINITE
-        if failed or not math.isfinite(inference.space.largest(prediction.probabilities)):
-            self.history.end = End.NON_FINITE
-            return
-        scores = {} if score is None else score(prediction)
-        evaluation = {} if solution is None else {"evaluation": solution.record()}
-        record = {"epoch": number, "loss": loss, **scores, **_account(epoch), **evaluation}
-        eligible = number >= self.settings.first_epoch
-        self.history.carry = carry
-        if self.history.add(record | {"seconds": time.perf_counter() - start}, eligible):
+        with torch.no_grad():
+            self.method.project(inference)
+        record, eligible = {"epoch": number, "loss": loss}, False
+        scored = self._is_evaluated(number, score)
+        if scored:
+            prediction, self.history.carry = self.method.evaluate(inference, epoch)
+            solution = prediction.solution  # if the map is not finite, it holds the last finite state
+            failed = solution is not None and solution.status is Status.NON_FINITE
+            if failed or not math.isfinite(inference.space.largest(prediction.probabilities)):
+                self.history.end = End.NON_FINITE
+                return
+            record |= {} if score is None else score(prediction)
+            record |= _account(epoch) | ({} if solution is None else {"evaluation": solution.record()})
+            eligible = number >= self.settings.first_epoch and (
+                not self.history.would_be_best(record) or self.method.admits(prediction)
+            )
+        else:
+            self.history.carry = self.method.passed_on(epoch)
+            record |= _account(epoch)
+        if self.history.add(record | {"seconds": time.perf_counter() - start}, eligible, scored):
             self.best_weights = self._weights()
-        if number - max(self.history.best, self.settings.first_epoch) >= self.settings.patience:
+        waited = number - max(self.history.best, self.settings.first_epoch)
+        if score is not None and waited >= self.settings.patience:
             self.history.end = End.PATIENCE
         elif len(self.history.epochs) >= self.settings.max_epochs:
             self.history.end = End.EPOCHS
+
+    def _is_evaluated(self, number: int, score: Scorer | None) -> bool:
+        every = self.settings.evaluate_every
+        last = number + 1 >= self.settings.max_epochs
+        return last or every == 1 or (score is not None and (number == 0 or (number + 1) % every == 0))
 
     def state(self, processes: Processes) -> dict[str, Any]:
         """Return everything for a checkpoint; later epochs do not change it."""
@@ -266,7 +308,12 @@ class _Run:
             "optimizer": self.optimizer.state(),
             "generator": self.generator.get_state(),
             "carry": self.history.carry.plain(processes),
-            "history": {"epochs": [*self.history.epochs], "best": self.history.best, "end": self.history.end},
+            "history": {
+                "epochs": [*self.history.epochs],
+                "best": self.history.best,
+                "end": self.history.end,
+                "eligible": self.history.eligible,
+            },
         }
 
     def resume(self, path: Path, inference: Problem) -> None:
@@ -298,7 +345,8 @@ class _Run:
         if history["best"] not in range(-1, len(history["epochs"])) or any("loss" not in e for e in history["epochs"]):
             raise ValueError("its history is none")
         carry = Carry.of(state.get("carry", {}), inference)
-        self.history = History(history["epochs"], history["best"], end, carry=carry)
+        eligible = history.get("eligible", True)
+        self.history = History(history["epochs"], history["best"], end, carry=carry, eligible=eligible)
 
 
 def _account(epoch: Epoch) -> dict[str, Any]:

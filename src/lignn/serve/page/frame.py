@@ -6,7 +6,7 @@ import asyncio
 import json
 from typing import Any
 
-from nicegui import Client, events, ui
+from nicegui import Client, background_tasks, events, ui
 
 from lignn.errors import LignnError
 from lignn.serve.engine import Outcome
@@ -28,8 +28,11 @@ _HELP = (
     ("?", "this help"),
 )
 _READY_SECONDS = 0.3
+_TRAINING_SECONDS = 1.0
 _PRIMARY = "#2474AB"
 """Contrast of 5 with white, and of 3 with a dark background."""
+_POSITIVE, _NEGATIVE = "#1B7F37", "#B3261E"
+"""Notices, on which texts are white: contrast above 5."""
 
 
 class Frame:
@@ -45,13 +48,14 @@ class Frame:
         self.service, self.client = service, client
         self.desk = Desk(service, crew, client.id)
         self.dark = False
+        self._status = service.training.status
         self.view = LabelView(self)
         self.overview = Overview(self)
         self.people = People(self)
 
     def build(self) -> None:
         """Make the elements."""
-        ui.colors(primary=_PRIMARY)
+        ui.colors(primary=_PRIMARY, positive=_POSITIVE, negative=_NEGATIVE)
         self._dark = ui.dark_mode()
         self._dark.auto()
         with ui.header().classes("frame-header"):
@@ -60,6 +64,7 @@ class Frame:
                 for name in ("Label", "Overview", "People"):
                     ui.tab(name)
             with ui.row().classes("frame-tools"):
+                self._training = ui.label("").classes("frame-training").props('role="status"')
                 self._name = ui.button("", on_click=self.ask_name, icon="person", color=None).props(
                     'flat dense no-caps aria-label="Your name"'
                 )
@@ -69,7 +74,8 @@ class Frame:
                 ui.button(icon="help_outline", on_click=self._show_help, color=None).props(
                     'flat dense round aria-label="Help"'
                 )
-        with ui.tab_panels(self._tabs, value="Label", animated=False).classes("frame-panels"):
+        # A panel that is kept while it is hidden has no size, for which ECharts cannot draw a graph.
+        with ui.tab_panels(self._tabs, value="Label", animated=False, keep_alive=False).classes("frame-panels"):
             with ui.tab_panel("Label"):
                 self.view.build()
             with ui.tab_panel("Overview"):
@@ -84,6 +90,7 @@ class Frame:
                     ui.label(meaning)
             button("Close", self._help.close)
         self._build_name_dialog()
+        ui.timer(_TRAINING_SECONDS, self._follow_training)
         ui.keyboard(on_key=self._pressed, repeating=False, ignore=["input", "select", "textarea"])
 
     def _build_name_dialog(self) -> None:
@@ -147,6 +154,15 @@ class Frame:
         elif self._tabs.value == "People":
             await self.guarded(self.people.refresh())
 
+    def _follow_training(self) -> None:
+        """Say in every view that a model is being trained, since that may begin by itself; and why it failed."""
+        status, before = self.service.training.status, self._status
+        self._status = status
+        share = status.epoch / status.epochs if status.epochs else 0
+        self._training.set_text(f"training {share:.0%}" if status.state == "running" else "")
+        if status.state == "failed" and before.state == "running":
+            ui.notify(status.message, type="negative", multi_line=True, close_button="Close")
+
     def show_labels(self) -> None:
         """Go to the first tab."""
         self._tabs.set_value("Label")
@@ -154,7 +170,10 @@ class Frame:
     def _follow(self, outcome: Outcome) -> None:
         """Take notice of a new state, which anybody may have made."""
         with self.client:
-            self.view.follow(outcome)
+            self.view.follow()
+            if outcome.before.fitted is not outcome.state.fitted and not outcome.made:
+                ui.notify("A new model has taken over.", type="positive")
+                background_tasks.create(self._changed_tab())
 
     async def guarded(self, work: Any) -> None:
         """Wait for some work; an error that a user can meet becomes a notice."""

@@ -10,7 +10,6 @@ from nicegui import ui
 
 from lignn.errors import InputError
 from lignn.serve import insight
-from lignn.serve.engine import Outcome
 from lignn.serve.page import words
 from lignn.serve.page.desk import Desk, Done, Mode
 from lignn.serve.page.node_panel import NodePanel
@@ -41,6 +40,7 @@ class LabelView:
     def __init__(self, frame: Frame) -> None:
         self._frame = frame
         self._chosen: set[str] = set()
+        self._shown: str | None = None
         self.queue = QueuePanel(frame, self.walk, self._choose)
         self.node = NodePanel(frame, self.walk, self._guarded(self.press), self._guarded(self._make))
         self.picture = PicturePanel(frame, self.walk, self._guarded(self.show))
@@ -92,7 +92,9 @@ class LabelView:
 
     async def label(self, label: Any, new_class: bool = False) -> None:
         """Label the present node, and show the next one."""
-        await self._after(await self._desk.label(label, new_class), "")
+        done = await self._desk.label(label, new_class)
+        self._shown = None
+        await self._after(done, "")
 
     async def undo(self) -> None:
         """Take the last label back."""
@@ -136,7 +138,8 @@ class LabelView:
         """Show the present node: first what is at hand, then its neighbourhood, then why."""
         desk = self._desk
         node, state, service = desk.current, desk.state, desk.service
-        self._chosen = set()
+        if node != self._shown:
+            self._chosen, self._shown = set(), node
         self.queue.show()
         if node is None or node not in state.numbers:
             self.node.nothing()
@@ -194,9 +197,7 @@ class LabelView:
         self._show_node()
         self.picture.draw()
 
-    def follow(self, outcome: Outcome) -> None:
-        """Take notice of a change by anybody."""
+    def follow(self) -> None:
+        """Show what anybody has changed."""
         self.queue.show()
         self._show_node()
-        if outcome.before.fitted is not outcome.state.fitted and not outcome.made:
-            ui.notify("A new model has taken over.", type="positive")

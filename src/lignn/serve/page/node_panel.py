@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nicegui import ui
 
 from lignn.classifier.explain import Contribution
-from lignn.serve.page import pictures
+from lignn.serve.page import pictures, words
 from lignn.serve.page.desk import KEYS
 from lignn.serve.page.parts import button, class_dot, heading, node_button
 from lignn.serve.state import State
@@ -73,15 +73,7 @@ class NodePanel:
         self._node.clear()
         with self._node:
             ui.label(node).classes("node-id").props('role="heading" aria-level="2"')
-            given, label = record["given"], record["label"]
-            if label is None:
-                ui.label(f"Given: {given}" if given else "No model yet: label three nodes of each of two classes.")
-            else:
-                evidence = (
-                    "known labels reach it" if record["evidence"] else "no known label reaches it, features alone"
-                )
-                told = f"Predicted: {label}, confidence {record['confidence']:.0%}; {evidence}."
-                ui.label(told + (f" Given: {given}." if given else ""))
+            ui.label(_told(record, state.classes.multilabel))
             best = sorted(record["probabilities"].items(), key=lambda item: -item[1])[:_BARS]
             for name, share in best:
                 self._bar(state.class_names.index(name), name, share)
@@ -114,12 +106,14 @@ class NodePanel:
             return
         with self._reasons:
             heading("Why: the labels that count most")
+            if found:
+                ui.label("How much knowing each label adds to the predicted class.").classes("quiet")
             for one in found:
                 with ui.row().classes("why-row"):
                     ui.label(f"{one.gain:+.3f}").classes("number")
                     names = state.class_names
                     class_dot(names.index(one.label) if one.label in names else None, self._frame.dark)
-                    ui.label(one.label)
+                    ui.label(words.told(one.label, state.classes.multilabel))
                     node_button(one.id, self._walk)
             if not found:
                 ui.label(otherwise or "No label counts: none is near.").classes("quiet")
@@ -159,3 +153,13 @@ class NodePanel:
             self._new.set_value("")
             self._new.run_method("blur")
             await self._make(name)
+
+
+def _told(record: Mapping[str, Any], multilabel: bool) -> str:
+    """Return prediction, evidence and given label of a node in words."""
+    label, given = (None if one is None else words.told(one, multilabel) for one in (record["label"], record["given"]))
+    if label is None:
+        return f"Given: {given}." if given else "No model yet: label three nodes of each of two classes."
+    evidence = "known labels reach it" if record["evidence"] else "no known label reaches it, features alone"
+    found = f"Predicted: {label}, confidence {record['confidence']:.0%}; {evidence}."
+    return f"{found} Given: {given}." if given else found

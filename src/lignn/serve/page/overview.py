@@ -10,7 +10,7 @@ from nicegui import events, ui
 
 from lignn.errors import GraphError, InputError
 from lignn.graph import measures
-from lignn.serve.page import graph_map, pictures
+from lignn.serve.page import graph_map, neighbourhood, pictures
 from lignn.serve.page.desk import counts
 from lignn.serve.page.parts import button, heading
 from lignn.serve.state import State
@@ -39,7 +39,7 @@ class Overview:
                 button(ending, partial(ui.download.from_url, f"/{ending}"), icon="download")
             if not self._frame.service.policy.read_only:
                 self._train = ui.button("Train on", icon="model_training", on_click=self._start).props("dense no-caps")
-        self._status = ui.label("").props('role="status" aria-live="polite"')
+        self._status = ui.label("").classes("status").props('role="status" aria-live="polite"')
         self._progress = ui.linear_progress(0, show_value=False).props('aria-label="Training"').classes("wide")
         self._progress.set_visibility(False)
         self._charts = ui.element("div").classes("chart-grid")
@@ -50,24 +50,23 @@ class Overview:
         service, state, dark = self._frame.service, self._frame.desk.state, self._frame.dark
         quality = await service.quality(state)
         words = str(await service.certificate(state)) if state.fitted is not None else "There is no model yet."
-        drawn = await service.once("map", state.graph, _map_of, state)
+        chart = await service.once("map", state.graph, _map_of, state)
         transitions = await service.compute(_transitions, state)
+        predicted, confidence = await service.compute(_of_predictions, state)
         names = state.class_names
         given = counts(state)
         self._charts.clear()
         with self._charts:
-            predicted, confidence = await service.compute(_of_predictions, state)
             self._card("Nodes by class", pictures.counts(names, [given[n] for n in names], predicted, dark))
             if confidence is not None:
                 self._card("Confidence of unlabelled nodes", pictures.confidences(confidence, dark))
             if quality is not None:
-                told = f"Reliability on {quality.nodes} held-out labels: {quality.score:.1%} right"
-                self._card(told, pictures.reliability(quality, dark))
-                classes = state.classes.names
-                self._card(
-                    "Confusion on held-out labels (%)",
-                    pictures.matrix(quality.confusion, classes, "predicted", "given", dark),
-                )
+                told = "correct" if quality.confusion is not None else "micro-averaged F1"
+                title = f"Reliability on {quality.nodes} held-out labels: {quality.score:.1%} {told}"
+                self._card(title, pictures.reliability(quality, dark))
+                if quality.confusion is not None:
+                    drawn = pictures.matrix(quality.confusion, state.classes.names, "predicted", "given", dark)
+                    self._card("Confusion on held-out labels (%)", drawn)
             if transitions is not None:
                 title = "Label transitions along edges (%)"
                 self._card(title, pictures.matrix(transitions, names, "at the target", "at the source", dark))
@@ -75,7 +74,7 @@ class Overview:
                 heading("Certificate")
                 for line in words.splitlines():
                     ui.label(line)
-            self._card(_map_title(state, drawn), _map_option(state, drawn, dark), tall=True)
+            self._card(_map_title(state, chart), _map_option(state, chart, dark), tall=True)
 
     def _card(self, title: str, option: dict[str, Any], tall: bool = False) -> None:
         with ui.element("section").classes("card tall" if tall else "card"):
@@ -144,10 +143,10 @@ def _map_title(state: State, drawn: tuple[np.ndarray, ...]) -> str:
 def _map_option(state: State, drawn: tuple[np.ndarray, np.ndarray, np.ndarray], dark: bool) -> dict[str, Any]:
     nodes, links, places = drawn
     names = state.class_names
-    labels = [len(names)] * len(nodes)
-    if state.fitted is not None and not state.classes.multilabel:
-        labels = state.fitted.prediction.labels.cpu()[nodes].tolist()
+    if state.fitted is None:
+        told = [state.waiting.get(state.ids[node]) for node in nodes]
     else:
-        told = [state.label(state.ids[node]) for node in nodes]
-        labels = [names.index(label) if isinstance(label, str) else len(names) for label in told]
+        told = state.decision(nodes).names.tolist()
+    found = [neighbourhood.class_of({"label": name, "given": None}, names) for name in told]
+    labels = [len(names) if name is None else names.index(name) for name in found]
     return pictures.chart_map(places, [state.ids[node] for node in nodes], labels, links, names, dark)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nicegui import events, ui
 
-from lignn.serve.page import pictures
+from lignn.serve.page import neighbourhood
 from lignn.serve.page.parts import class_dot, heading, node_button
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class PicturePanel:
                 heading("Neighbourhood")
                 ui.toggle({1: "1 hop", 2: "2 hops"}, value=1, on_change=self._change_hops).props("dense no-caps")
             self._chart = ui.echart(
-                pictures.neighbourhood(_NOTHING, (), why={}), on_point_click=self._clicked, renderer="canvas"
+                neighbourhood.draw(_NOTHING, (), why={}), on_point_click=self._clicked, renderer="canvas"
             ).classes("graph-chart")
             self._legend = ui.element("div").classes("legend")
             self._buttons = ui.element("div").classes("chips")
@@ -59,18 +59,21 @@ class PicturePanel:
     def draw(self, blinking: frozenset[str] = frozenset()) -> None:
         """Draw what is around, and the reasons."""
         names, dark = self._frame.desk.state.class_names, self._frame.dark
-        option = pictures.neighbourhood(self.around, names, why=self.why, blinking=blinking, dark=dark)
+        option = neighbourhood.draw(self.around, names, why=self.why, blinking=blinking, dark=dark)
         self._chart.options.clear()
         self._chart.options.update(option)
         self._chart.update()
         self._legend.clear()
         with self._legend:
-            for name in dict.fromkeys(record["label"] or record["given"] for record in self.around["nodes"]):
-                if name in names:
+            for name in dict.fromkeys(neighbourhood.class_of(record, names) for record in self.around["nodes"]):
+                if name is not None:
                     class_dot(names.index(name), dark)
                     ui.label(name)
+            for name, line in neighbourhood.edge_types(self.around).items():
+                ui.element("span").classes("line").style(f"border-top-style:{line}").props('aria-hidden="true"')
+                ui.label(name)
             more = "; more nodes are near" if self.around["truncated"] else ""
-            ui.label(f"fill: predicted, faint: unsure, thick ring: given, dashed red: why{more}").classes("quiet")
+            ui.label(f"disc: predicted, faint: unsure, ring: given, dashed red: why{more}").classes("quiet")
         self._buttons.clear()
         with self._buttons:
             for node in self.nodes[1 : _BUTTONS + 1]:

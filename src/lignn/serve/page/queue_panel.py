@@ -40,9 +40,12 @@ class QueuePanel:
         """Make the elements."""
         with ui.element("section").classes("card queue"):
             heading("Next nodes")
-            ui.select(dict(MODES), value="suggest", on_change=lambda event: self._choose(event.value)).props(
-                'dense outlined options-dense aria-label="Which nodes come next"'
-            ).classes("wide")
+            ui.select(
+                dict(MODES),
+                label="Which nodes come next",
+                value="suggest",
+                on_change=lambda event: self._choose(event.value),
+            ).props("dense outlined options-dense").classes("wide")
             self._search = ui.input(placeholder="Search by id ( / )", on_change=self._find).props(
                 'dense outlined clearable aria-label="Search by id"'
             )
@@ -91,8 +94,15 @@ class QueuePanel:
             if not scores:
                 ui.label("No labels are held back yet.").classes("quiet")
                 return
-            ui.label(f"{scores[-1][1]:.1%} of the held-out labels are predicted rightly").classes("quiet")
-            ui.echart(pictures.course(scores, self._frame.dark)).classes("course-chart")
+            several = self._desk.state.classes.multilabel
+            told = (
+                "micro-averaged F1 on the held-out labels"
+                if several
+                else "of the held-out labels are predicted correctly"
+            )
+            ui.label(f"{scores[-1][1]:.1%} {told}").classes("quiet")
+            if len(scores) > 1:
+                ui.echart(pictures.course(scores, self._frame.dark)).classes("course-chart")
 
     def _list(self, nodes: list[str], otherwise: str) -> None:
         self._nodes.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -55,9 +56,19 @@ def _rank(below: float) -> str:
     return f"less than {1 - below:.0%} of the nodes" if below < 0.25 else "about the middle"
 
 
+def several(label: Sequence[str]) -> str:
+    """Return the classes of a node that may have several."""
+    return ", ".join(label) or "none of the classes"
+
+
+def told(label: str, multilabel: bool) -> str:
+    """Return a label of a prediction, whose classes are joined by `|` where a node may have several."""
+    return several([name for name in label.split("|") if name]) if multilabel else label
+
+
 def change(before: Any, after: Any) -> str:
     """Return a change of a label in words."""
-    old, new = (", ".join(value) if isinstance(value, list) else value for value in (before, after))
+    old, new = (several(value) if isinstance(value, list) else value for value in (before, after))
     if new is None:
         return f"withdrew {old}"
     return f"gave {new}" if old is None else f"changed {old} to {new}"

@@ -20,6 +20,10 @@ from lignn.serve.state import State
 router = APIRouter(tags=["predictions"], responses=PROBLEMS)
 NodeId = Annotated[str, Path(description="Id of the node.", examples=["a17"])]
 _MEDIA = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
+_TABLES: dict[int | str, dict[str, Any]] = {
+    200: {"content": {media.partition(";")[0]: {"schema": {"type": "string"}} for media in _MEDIA.values()}}
+}
+"""Tables, for the OpenAPI document."""
 
 
 @router.get("/predictions/{node_id:path}", response_model=PredictionOut)
@@ -29,14 +33,14 @@ async def one(node_id: NodeId, request: Request) -> Response:
     return versioned(state.record(state.number(node_id)))
 
 
-@router.get("/predictions.{ending}", response_class=Response, responses={200: {"content": {"text/csv": {}}}})
+@router.get("/predictions.{ending}", response_class=Response, responses=_TABLES)
 async def table(ending: Literal["csv", "parquet"], service: TheService) -> Response:
     """Return the predictions of all nodes as a table."""
     state = service.state
     return await service.compute(_file, state, np.arange(state.graph.num_nodes), ending)
 
 
-@router.post("/predictions", response_model=PredictionsOut)
+@router.post("/predictions", response_model=PredictionsOut, responses=_TABLES)
 async def many(
     service: TheService,
     wanted: PredictionRequest,

@@ -1,0 +1,258 @@
+"""`AutoClassifier`: tries models on folds of the known labels, and fits the best of them, or an ensemble, on all."""
+
+from __future__ import annotations
+
+import json
+import time as clock
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from sklearn.utils.validation import check_is_fitted
+
+from lignn import classifier as front
+from lignn import methods
+from lignn.classifier import NodeClassifier, fitting, generations, imbalance, saving
+from lignn.classifier.calibration import calibrate as fit_temperature
+from lignn.classifier.model import Fitted
+from lignn.classifier.settings import Settings
+from lignn.declarations import METHODS
+from lignn.errors import ConfigError, ConvergenceWarning, ImbalanceWarning, InputError, unknown
+from lignn.evaluation.candidates import QUALITIES, Quality, candidates, left_out
+from lignn.evaluation.folds import folds
+from lignn.evaluation.greedy import Choice, choose, mean_of
+from lignn.evaluation.leaderboard import Leaderboard, leaderboard
+from lignn.evaluation.search import Judge, Outcome, Search, Setup, Task, rungs
+from lignn.graph import Graph, Split
+from lignn.labels import Classes
+
+FOLDS: dict[Quality, int] = {"fast": 3, "good": 4, "best": 8}
+_SEARCHING = 0.75
+"""Share of the time that the search may take; the rest is for the last fit."""
+
+Progress = Callable[[str, int, int], None]
+"""Called after every fit with a few words, the number of fits so far, and the number that are planned."""
+
+
+class AutoClassifier(NodeClassifier):
+    """The model that is best on a graph, among networks, label propagation and classifiers of tables.
+
+    Candidates are tried on folds of the known labels; the better half goes on to more folds, and so on. The best one is
+    fitted on all labels, or a greedy ensemble of at most five, if ensembles are better on folds that they were not
+    chosen on. The result is a fitted `NodeClassifier`.
+
+    Args:
+        quality: "fast", "good" or "best": how many candidates, on how many folds.
+        time: seconds after which the search ends with what it has; None for no limit. Only without a limit the result
+            depends on the seed alone.
+        backbones: names of the networks to try; default by the quality.
+        metric: what candidates, and epochs, are chosen by; as for `NodeClassifier`.
+        class_weight: as for `NodeClassifier`.
+        seed: seed of folds and fits.
+        inductive: as for `NodeClassifier`.
+        refit: train on the validation labels of a given split too, at the end; labels that `fit` held back by itself
+            are always trained on.
+        calibrate: as for `NodeClassifier`.
+        precision: as for `NodeClassifier`.
+        device: as for `NodeClassifier`.
+        features: as for `NodeClassifier`.
+        jobs: number of processes, with one thread each; 1 stays in this process unless there is a limit of time.
+        parameters: other parameters of `NodeClassifier`, for all candidates that have them.
+
+    Attributes:
+        leaderboard_: all candidates with their scores, and what was found, in words.
+    """
+
+    def __init__(
+        self,
+        quality: Quality = "good",
+        time: float | None = None,
+        backbones: Sequence[str] | None = None,
+        metric: str | None = None,
+        class_weight: str | Mapping[Any, float] | None = None,
+        seed: int = 0,
+        inductive: bool = False,
+        refit: bool = False,
+        calibrate: bool = True,
+        precision: str = "float32",
+        device: str = "cpu",
+        features: Any = None,
+        jobs: int = 1,
+        parameters: Mapping[str, Any] | None = None,
+        **unknown: Any,
+    ) -> None:
+        self._refuse(unknown)
+        self.quality = quality
+        self.time = time
+        self.backbones = backbones
+        self.metric = metric
+        self.class_weight = class_weight
+        self.seed = seed
+        self.inductive = inductive
+        self.refit = refit
+        self.calibrate = calibrate
+        self.precision = precision
+        self.device = device
+        self.features = features
+        self.jobs = jobs
+        self.parameters = parameters
+
+    def fit(  # type: ignore[override]
+        self,
+        graph: Graph,
+        split: Split | None = None,
+        *,
+        progress: Progress | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+    ) -> Self:
+        """Search for the best model of a graph, and fit it.
+
+        Args:
+            graph: with labels; y = -1 is unlabelled.
+            split: as for `NodeClassifier`; test labels are never looked at. Its validation labels, if there are any,
+                choose the model, and are trained on only with `refit=True`.
+            progress: called after every fit.
+            checkpoint: file to write the results so far to, and to go on from if it is there.
+        """
+        until = None if self.time is None else clock.monotonic() + _SEARCHING * self.time
+        setup = self._setup(graph, split)
+        search = Search(setup, None if checkpoint is None else Path(checkpoint))
+        total = planned(rungs(setup.folds, len(setup.candidates)))
+
+        def tell(task: Task, outcome: Outcome) -> None:
+            if progress is not None:
+                words = f"{setup.candidates[task.candidate].title}, {outcome.failure or f'{outcome.seconds:.1f} s'}"
+                progress(words, len(search.results), total)
+
+        search.run(self.jobs, until, tell)
+        if not search.alive:
+            raise InputError(_why_nothing(search))
+        choice = choose(search, Judge.of(setup))
+        fitted = [_fit(setup.settings(setup.candidates[number]), graph, split) for number in choice.weights]
+        self._take(fitted[0] if len(fitted) == 1 else _ensemble(fitted, search, choice))
+        self.leaderboard_ = leaderboard(search, choice, self.quality, left_out(graph))
+        fitting.warn_if_unsolved(self._fitted.prediction)
+        return self
+
+    def _setup(self, graph: Graph, split: Split | None) -> Setup:
+        """Return what to search."""
+        self._check()
+        if not isinstance(graph, Graph):
+            raise InputError(f"a lignn.Graph is needed, got {type(graph).__name__}; see Graph.read and Graph.from_pyg")
+        given = Split(graph.labelled, torch.zeros_like(graph.labelled), ~graph.labelled) if split is None else split
+        fitting.checked_split(graph, given)
+        found = tuple(candidates(graph, self.quality, self.backbones))
+        divided = tuple(folds(graph, given, FOLDS[self.quality], self.seed))
+        if not divided:
+            raise InputError(f"{graph.name}: too few labels to choose a model by; label some more, or name a --method")
+        common = {name: value for name, value in self._common().items() if value is not None}
+        settings = Settings.of(NodeClassifier(metric=self.metric, **common).get_params(deep=False))
+        known = Classes.of(graph).known(graph, given.train & graph.labelled, settings.dtype)
+        return Setup(graph, divided, found, common, imbalance.metric_of(settings, known))
+
+    def _common(self) -> dict[str, Any]:
+        """Return the parameters that all candidates share."""
+        names = ("class_weight", "seed", "inductive", "refit", "calibrate", "precision", "device", "features")
+        return {**{name: getattr(self, name) for name in names}, **(self.parameters or {})}
+
+    def _check(self) -> None:
+        if self.quality not in QUALITIES:
+            raise unknown("quality", self.quality, QUALITIES)
+        if self.time is not None and not self.time > 0:
+            raise ConfigError(f"time: a positive number of seconds is needed, got {self.time!r}")
+        if self.jobs < 1:
+            raise ConfigError(f"jobs: at least 1 is needed, got {self.jobs!r}")
+        for name in self.parameters or {}:
+            if name in ("method", "backbone", "method_options", "backbone_options"):
+                raise ConfigError(f"{name}: auto chooses it; leave it out, or use NodeClassifier")
+
+    def save(self, folder: str | PathLike[str], graph: bool = True) -> None:
+        """Write the model and its leaderboard to a folder, as `NodeClassifier.save` does."""
+        check_is_fitted(self)
+        saving.write(folder, self._fitted if graph else self._model, graph=graph, more=self.more_files())
+
+    def more_files(self) -> dict[str, str]:
+        """Return the content of the file beside the model by its name: the leaderboard, and the parameters."""
+        told = {"parameters": self.get_params(deep=False), "leaderboard": self.leaderboard_.plain()}
+        return {saving.LEADERBOARD: json.dumps(told, indent=2, ensure_ascii=False, default=str)}
+
+
+def planned(steps: Sequence[tuple[int, int]]) -> int:
+    """Return the number of fits of a search with these rungs."""
+    before = 0
+    total = 0
+    for keep, count in steps:
+        total, before = total + keep * (count - before), count
+    return total
+
+
+def _why_nothing(search: Search) -> str:
+    failures = [one.failure for one in search.results.values() if one.failure]
+    if failures:
+        return f"{search.setup.graph.name}: no model could be fitted; the first said: {failures[0]}"
+    return "time: it was over before the first model was fitted; give more"
+
+
+def _fit(settings: Settings, graph: Graph, split: Split | None) -> Fitted:
+    """Fit a member on all labels; what its solve leaves open, `diagnose` tells."""
+    with warnings.catch_warnings():
+        for kind in (ConvergenceWarning, ImbalanceWarning):
+            warnings.simplefilter("ignore", kind)
+        fitted = fitting.fit(settings, graph, split, None, None)
+    if fitted.interrupted:
+        raise KeyboardInterrupt
+    return fitted
+
+
+def _ensemble(fitted: Sequence[Fitted], search: Search, choice: Choice) -> Fitted:
+    """Return the members as one model; its temperature is fitted to predictions of the folds, which nobody has seen."""
+    first, setup = fitted[0], search.setup
+    weights = list(choice.weights.values())
+    heat = [1.0 if one.calibration is None else one.calibration.temperature for one in fitted]
+    options = {"members": [recipe(one.settings) for one in fitted], "weights": weights, "temperatures": heat}
+    parameters = NodeClassifier(**setup.common, metric=setup.metric.name, method="ensemble", method_options=options)
+    together = methods.Ensemble([one.method for one in fitted], weights, heat).eval()
+    probabilities, truth = (
+        torch.cat(mean_of(search, choice.weights)),
+        torch.cat(Judge.of(setup).truth[: search.reached]),
+    )
+    train = torch.stack([one.split.train for one in fitted]).any(0)
+    return replace(
+        first,
+        settings=Settings.of(parameters.get_params(deep=False)),
+        split=Split(train, first.split.val & ~train, first.split.test & ~train),
+        prediction=together.on(first.prediction.problem).solve(),
+        calibration=fit_temperature(probabilities, truth) if setup.common.get("calibrate", True) else None,
+    )
+
+
+def recipe(settings: Settings) -> dict[str, Any]:
+    """Return the arguments of `methods.build` for a method, but for the sizes of the graph, as plain values."""
+    assert isinstance(settings.method, str)
+    own = METHODS[settings.method].parameters
+    options = {name: value for name, value in settings.values.items() if name in own}
+    network = {"backbone": settings.backbone, "backbone_options": settings.network()}
+    return {"method": settings.method, **network, **options, **settings.method_options}
+
+
+def load(folder: str | PathLike[str], **objects: Any) -> NodeClassifier:
+    """Load a classifier that `NodeClassifier.save` or `AutoClassifier.save` wrote; see `lignn.classifier.load`.
+
+    A model with a leaderboard is loaded as an `AutoClassifier`.
+    """
+    found = front.load(folder, **objects)
+    file = generations.current(folder) / saving.LEADERBOARD
+    if not file.is_file():
+        return found
+    try:
+        told = json.loads(file.read_text(encoding="utf-8"))
+        auto = AutoClassifier(**told["parameters"])
+        auto.leaderboard_ = Leaderboard.restored(told["leaderboard"])
+    except (OSError, *saving.MISFITS) as error:
+        raise InputError(f"{file}: is damaged ({error}); copy the model again, or delete this file") from error
+    auto._take(found._model)
+    return auto

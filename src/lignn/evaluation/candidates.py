@@ -1,0 +1,142 @@
+"""The models that `auto` and `compare` try on a graph: networks in several ways, label propagation, and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from lignn.declarations import BACKBONES, BASELINE, METHODS, METHODS_WITH, OF_NETWORK, PARAMETERS, title
+from lignn.errors import ConfigError, did_you_mean
+from lignn.graph import Graph
+from lignn.methods.registry import network_options
+from lignn.methods.tabular import boosting_is_here
+
+Quality = Literal["fast", "good", "best"]
+QUALITIES: tuple[Quality, ...] = ("fast", "good", "best")
+Part = Literal["features", "edges", "labels"]
+PARTS: tuple[Part, ...] = ("features", "edges", "labels")
+"""What a model may use: a node's features, its neighbours' features, and known labels as inputs."""
+
+_NETWORKS = {"fast": ("gcn", "sage", "mlp"), "good": ("gcn", "sage", "mlp"), "best": ("gcn", "sage", "mlp", "gat")}
+_WAYS = {
+    "fast": (BASELINE, "correct_and_smooth", "label_input"),
+    "good": (BASELINE, "correct_and_smooth", "label_input", "label_reuse", "lignn"),
+    "best": (BASELINE, "correct_and_smooth", "label_input", "label_reuse", "lignn"),
+}
+_PASSES = 10
+WITHOUT_EDGES = ("mlp",)
+"""Networks that do not use edges: labels as inputs tell them nothing of neighbours."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model to try.
+
+    Attributes:
+        name: how commands and records name it, such as `gcn/lignn`.
+        title: how people write it.
+        method: name of the method.
+        uses: what it uses of a graph.
+        backbone: name of the network, None for methods without one.
+        parameters: other parameters of `NodeClassifier`.
+    """
+
+    name: str
+    title: str
+    method: str
+    uses: tuple[Part, ...]
+    backbone: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def has_network(self) -> bool:
+        """Whether there is a network to train."""
+        return self.backbone is not None
+
+    def with_common(self, common: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all parameters of `NodeClassifier`: the candidate's own, and those of `common` that its method has."""
+        base = self.parameters.get("method_options", {}).get("base", BASELINE)
+        known = network_options(self.method, self.backbone or "", base) if self.has_network else set()
+        applied = {
+            name: value
+            for name, value in common.items()
+            if self.method in METHODS_WITH[name] and (name not in OF_NETWORK or name in known)
+        }
+        network = {} if self.backbone is None else {"backbone": self.backbone}
+        return {**applied, "method": self.method, **network, **self.parameters}
+
+
+def candidates(graph: Graph, quality: Quality = "good", backbones: Sequence[str] | None = None) -> list[Candidate]:
+    """Return the models that fit a graph, the simplest first.
+
+    Args:
+        graph: the graph; what it lacks (features, edges, types, one class per node) rules models out.
+        quality: how many of them.
+        backbones: names of the networks; default by the quality, and `rgcn` for types of edges.
+    """
+    networks = list(_NETWORKS[quality] if backbones is None else backbones)
+    for name in networks:
+        if name not in BACKBONES:
+            raise ConfigError(f"backbones: {name!r} is unknown; {did_you_mean(name, BACKBONES)}")
+    if backbones is None and graph.edge_types is not None:
+        networks.insert(0, "rgcn")
+    there: set[str] = {"edges"} if graph.num_edges else set()
+    there |= {"features"} if graph.num_features or graph.table is not None else set()
+    found = _without_network(graph)
+    for way in _WAYS[quality]:
+        for name in networks:
+            found += _with_network(way, name)
+    return [each for each in found if _needs(each) <= there]
+
+
+def left_out(graph: Graph) -> list[str]:
+    """Return which models could be tried but for what is not installed, and why, in sentences."""
+    if boosting_is_here() or graph.is_multilabel:
+        return []
+    return ["boosted trees are left out: LightGBM is not installed; pip install 'lignn[boosting]'"]
+
+
+def _needs(candidate: Candidate) -> set[str]:
+    """Return what a graph must have for a candidate to be of use."""
+    needs = set(METHODS[candidate.method].needs)
+    if candidate.backbone is None and "features" in candidate.uses and "edges" not in candidate.uses:
+        needs |= {"features"}
+    if "edges" in candidate.uses:
+        needs |= {"edges"}
+    return needs
+
+
+def _without_network(graph: Graph) -> list[Candidate]:
+    """Return label propagation, and the classifiers of rows with and without neighbours and Correct and Smooth."""
+    found = [Candidate("lpa", title("lpa", ""), "lpa", ("labels",))]
+    for method in ("logistic", "boosted"):
+        if method == "boosted" and (graph.is_multilabel or not boosting_is_here()):
+            continue
+        name = title(method, "")
+        alone = {"method_options": {"neighbours": False}}
+        behind = {"method_options": {"base": method}}
+        found += [
+            Candidate(f"{method}/features", f"{name}, features only", method, ("features",), None, alone),
+            Candidate(method, f"{name} of neighbourhoods", method, PARTS),
+            Candidate(f"{method}/smoothed", f"{name} + C&S", "correct_and_smooth", PARTS, None, behind),
+        ]
+    return found
+
+
+def _with_network(method: str, backbone: str) -> list[Candidate]:
+    """Return a network in one way; several for LI-GNN, whose contraction can be free or proved."""
+    edges: tuple[Part, ...] = () if backbone in WITHOUT_EDGES else ("edges",)
+    name, shown = f"{backbone}/{method}", title(method, backbone)
+    if method == BASELINE:
+        return [Candidate(backbone, shown, method, ("features", *edges), backbone)]
+    if method != "correct_and_smooth" and not edges:
+        return []
+    if method == "label_reuse":
+        passes = {"method_options": {"iterations": _PASSES}}
+        return [Candidate(name, f"{shown} ({_PASSES})", method, PARTS, backbone, passes)]
+    found = [Candidate(name, shown, method, PARTS, backbone)]
+    if method == "lignn" and "contraction" in PARAMETERS:
+        proved = {"contraction": "proved"}
+        found.append(Candidate(f"{name}/proved", f"{shown}, proved", method, PARTS, backbone, proved))
+    return found

@@ -1,0 +1,169 @@
+"""What helps on a graph: features, edges or known labels? Groups of candidates against each other, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lignn.evaluation.candidates import Candidate
+from lignn.evaluation.search import Judge, Search
+
+_RESAMPLES = 200
+_FEWEST = 20
+"""The fewest resamples on which a metric must be defined to give an interval."""
+_INTERVAL = (2.5, 97.5)
+
+
+@dataclass(frozen=True)
+class Gap:
+    """The difference of two models on the same labels, as tables show scores.
+
+    Attributes:
+        mean: the difference.
+        low, high: 95 % interval from resampled nodes; None if it is not known.
+    """
+
+    mean: float
+    low: float | None
+    high: float | None
+
+    @property
+    def sign(self) -> int:
+        """1 if the interval lies above 0, -1 if it lies below, otherwise 0."""
+        if self.low is None or self.high is None:
+            return 0
+        return 1 if self.low > 0 else -1 if self.high < 0 else 0
+
+    def __str__(self) -> str:
+        interval = "" if self.low is None else f" [{self.low:+.2f}, {self.high:+.2f}]"
+        return f"{self.mean:+.2f}{interval}"
+
+
+def resampled(judge: Judge, folds: Sequence[int], models: Sequence[Sequence[Tensor]]) -> np.ndarray | None:
+    """Return the scores of models on resampled nodes (the bootstrap), one row a resample, one column a model.
+
+    The result is None if the metric is hardly ever defined.
+    """
+    truth = torch.cat([judge.truth[fold] for fold in folds])
+    pooled = [torch.cat(list(each)) for each in models]
+    generator = torch.Generator().manual_seed(0)
+    found = []
+    for _ in range(_RESAMPLES):
+        nodes = torch.randint(len(truth), (len(truth),), generator=generator)
+        if judge.metric.is_defined(truth[nodes]):
+            found.append([judge.of_nodes(each[nodes], truth[nodes]) for each in pooled])
+    return np.array(found) if len(found) >= _FEWEST else None
+
+
+def gap(judge: Judge, folds: Sequence[int], one: Sequence[Tensor], other: Sequence[Tensor]) -> Gap:
+    """Return how much better `one` is than `other`; positive is better, whatever the metric."""
+    factor = judge.metric.declared.factor
+    mean = factor * (judge.score(one, folds) - judge.score(other, folds))
+    found = resampled(judge, folds, [one, other])
+    if found is None:
+        return Gap(mean, None, None)
+    low, high = np.percentile(factor * (found[:, 0] - found[:, 1]), _INTERVAL)
+    return Gap(mean, float(low), float(high))
+
+
+def majority(search: Search, folds: Sequence[int]) -> list[Tensor]:
+    """Return predictions that always have the most frequent training label, or for multi-label tasks each one's share.
+
+    It is that of the labels that the fit of each fold was trained on.
+    """
+    graph, found = search.setup.graph, []
+    for number in folds:
+        fold = search.setup.folds[number]
+        assert graph.y is not None
+        y = graph.y[fold.split.train & graph.labelled]
+        if graph.is_multilabel:
+            row = y.float().mean(0)
+        else:
+            row = torch.zeros(graph.num_classes)
+            row[y.bincount().argmax()] = 1
+        found.append(row.expand(int(fold.scored.sum()), -1))
+    return found
+
+
+def sentences(search: Search, judge: Judge) -> list[str]:
+    """Return what the candidates say of the graph."""
+    plain = _best(search, judge, lambda one: one.uses == ("features",))
+    through = _best(search, judge, lambda one: one.uses == ("features", "edges"))
+    inputs = _best(search, judge, lambda one: "labels" in one.uses and "features" in one.uses)
+    spread = _best(search, judge, lambda one: one.uses == ("labels",))
+    graph = _best(search, judge, lambda one: "edges" in one.uses or "labels" in one.uses)
+    told = [_against_guess(search, judge)]
+    edges = labels = None
+    if plain is not None and graph is not None:
+        edges = _between(search, judge, graph, plain)
+        told.append(_about_edges(search, graph, plain, edges))
+    if through is not None and inputs is not None:
+        labels = _between(search, judge, inputs, through)
+        told.append(_about_labels(search, inputs, through, labels, edges))
+    with_features = _best(search, judge, lambda one: "features" in one.uses)
+    if spread is not None and with_features is not None:
+        told.append(_about_features(search, with_features, spread, _between(search, judge, with_features, spread)))
+    return told
+
+
+def _best(search: Search, judge: Judge, belongs: Callable[[Candidate], bool]) -> int | None:
+    """Return the best candidate of a group: of those that were tried on most folds, the one with the best score."""
+    found = [number for number, one in enumerate(search.setup.candidates) if belongs(one)]
+    among = [number for number in found if search.folds_of(number) and not search.is_idle(number)]
+    if not among:
+        return None
+    most = max(len(search.folds_of(number)) for number in among)
+    among = [number for number in among if len(search.folds_of(number)) == most]
+    folds = search.folds_of(among[0])
+    return max(among, key=lambda number: judge.score(search.predictions(number, folds), folds))
+
+
+def _between(search: Search, judge: Judge, one: int, other: int) -> Gap:
+    """Return the difference of two candidates on the folds that both have."""
+    folds = sorted(set(search.folds_of(one)) & set(search.folds_of(other)))
+    return gap(judge, folds, search.predictions(one, folds), search.predictions(other, folds))
+
+
+def _against_guess(search: Search, judge: Judge) -> str:
+    folds = range(search.reached)
+    best = search.ranked(judge, search.alive, search.reached)[0]
+    found = gap(judge, folds, search.predictions(best, folds), majority(search, folds))
+    title = _title(search, best)
+    if found.sign > 0:
+        return f"{title} is {found} above always answering the most frequent label."
+    return f"Nothing is clearly better than always answering the most frequent label: at best {title}, {found}."
+
+
+def _about_edges(search: Search, graph: int, plain: int, found: Gap) -> str:
+    with_edges, without = _title(search, graph), _title(search, plain)
+    if found.sign > 0:
+        return f"The graph helps: {with_edges} is {found} above {without}, which uses features alone."
+    if found.sign < 0:
+        return f"The graph does harm: {without}, which uses features alone, is above {with_edges} ({found})."
+    compared = f"{with_edges} against {without}: {found}"
+    return f"A model without the graph is as good: your edges do not clearly help ({compared})."
+
+
+def _about_labels(search: Search, inputs: int, through: int, found: Gap, edges: Gap | None) -> str:
+    with_labels, without = _title(search, inputs), _title(search, through)
+    compared = f"{with_labels} against {without}: {found}"
+    if found.sign > 0:
+        return f"Neighbours' labels help as inputs ({compared})."
+    if edges is not None and edges.sign > 0:
+        return f"Neighbours' features matter, their labels do not clearly ({compared})."
+    return f"Neighbours' labels do not clearly help as inputs ({compared})."
+
+
+def _about_features(search: Search, with_features: int, spread: int, found: Gap) -> str:
+    compared = f"{_title(search, with_features)} against {_title(search, spread)}: {found}"
+    if found.sign > 0:
+        return f"Features help ({compared})."
+    return f"Edges and labels alone are as good: features do not clearly help ({compared})."
+
+
+def _title(search: Search, number: int) -> str:
+    return search.setup.candidates[number].title

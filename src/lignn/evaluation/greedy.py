@@ -1,0 +1,87 @@
+"""Greedy ensembles: members are added one by one, with replacement, as long as the score grows.
+
+Caruana et al., "Ensemble selection from libraries of models", ICML 2004.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from lignn.evaluation.search import Judge, Search
+
+MEMBERS = 5
+"""The most members, counted with repetition."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen.
+
+    Attributes:
+        weights: weight of each member by the number of the candidate; one member with weight 1 if no ensemble won.
+        single: score of the candidate that is best on other folds than it is scored on, as tables show it.
+        ensemble: the same for ensembles; None if there was nothing to choose among.
+    """
+
+    weights: dict[int, float]
+    single: float
+    ensemble: float | None
+
+
+def choose(search: Search, judge: Judge) -> Choice:
+    """Return the best candidate, or an ensemble if ensembles win on other folds than they are chosen on.
+
+    Each fold in turn is left out: an ensemble, and a single candidate, are chosen on the others and scored on it.
+    """
+    among, folds = sorted(search.alive), list(range(search.reached))
+    best = search.ranked(judge, among, search.reached)[0]
+    if len(folds) < 2 or len(among) < 2:
+        return Choice({best: 1.0}, judge.score(search.predictions(best, folds), folds), None)
+    held_out: dict[str, list[Tensor]] = {"single": [], "ensemble": []}
+    for fold in folds:
+        others = [each for each in folds if each != fold]
+        members = greedy(search, judge, among, others)
+        held_out["single"].append(_mean(search, {members[0]: 1.0}, [fold])[0])
+        held_out["ensemble"].append(_mean(search, _weights(members), [fold])[0])
+    single, ensemble = (judge.score(held_out[name], folds) for name in ("single", "ensemble"))
+    weights = _weights(greedy(search, judge, among, folds)) if ensemble > single else {best: 1.0}
+    return Choice(weights, single, ensemble)
+
+
+def greedy(search: Search, judge: Judge, among: Sequence[int], folds: Sequence[int]) -> list[int]:
+    """Return the members in the order in which they were added; the first is the best alone, of equal ones the first.
+
+    A member is added only if the score grows.
+    """
+    predictions = {each: torch.cat(search.predictions(each, folds)) for each in among}
+    truth = torch.cat([judge.truth[fold] for fold in folds])
+    members: list[int] = []
+    total, top = torch.zeros_like(predictions[among[0]]), -float("inf")
+    while len(members) < MEMBERS:
+        scores = {each: judge.of_nodes((total + predictions[each]) / (len(members) + 1), truth) for each in among}
+        best = max(scores, key=lambda each: scores[each])
+        if scores[best] <= top:
+            break
+        members.append(best)
+        total, top = total + predictions[best], scores[best]
+    return members
+
+
+def _weights(members: Sequence[int]) -> dict[int, float]:
+    return {member: count / len(members) for member, count in Counter(members).items()}
+
+
+def _mean(search: Search, weights: dict[int, float], folds: Sequence[int]) -> list[Tensor]:
+    """Return the predictions of an ensemble on some folds."""
+    parts = [[weight * one for one in search.predictions(member, folds)] for member, weight in weights.items()]
+    return [torch.stack(each).sum(0) for each in zip(*parts, strict=True)]
+
+
+def mean_of(search: Search, weights: dict[int, float]) -> list[Tensor]:
+    """Return the predictions of an ensemble on the folds that all candidates left were compared on."""
+    return _mean(search, weights, range(search.reached))

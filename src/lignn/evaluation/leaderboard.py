@@ -1,0 +1,194 @@
+"""What a search found: every candidate with its score, and what helps on this graph, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lignn.declarations import METRICS, MetricDeclaration
+from lignn.evaluation.candidates import Part
+from lignn.evaluation.findings import majority, resampled, sentences
+from lignn.evaluation.greedy import Choice
+from lignn.evaluation.search import Judge, Search
+
+
+@dataclass(frozen=True)
+class Row:
+    """A candidate.
+
+    Attributes:
+        name: its name.
+        title: how people write it.
+        uses: what it uses of a graph.
+        score: cross-validated score as tables show it; None if it has none.
+        error: standard error of the score, from resampled nodes; None if it is not known.
+        folds: number of folds that it was tried on.
+        seconds: processor time of a fit, mean over folds.
+        weight: its weight in the model, 0 for those that are no part of it.
+        note: why it has no score, or what else is to be known; empty if there is nothing.
+    """
+
+    name: str
+    title: str
+    uses: tuple[Part, ...]
+    score: float | None
+    error: float | None
+    folds: int
+    seconds: float
+    weight: float
+    note: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The score with its error."""
+        if self.score is None:
+            return "–"
+        return f"{self.score:.2f}" + ("" if self.error is None else f" ± {self.error:.2f}")
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """All candidates, the best first.
+
+    Attributes:
+        rows: the candidates; those that were tried on more folds come first.
+        metric: name of the metric of all scores.
+        scored: number of labels that scored the candidates that were tried on all folds.
+        guess: score of always answering the most frequent training label.
+        findings: what helps here, in sentences.
+        notes: what else is to be known, in sentences.
+        quality: how many candidates there were.
+        seed: seed of folds and fits.
+        stopped: whether the time was over before all folds were done.
+    """
+
+    rows: tuple[Row, ...]
+    metric: str
+    scored: int
+    guess: float
+    findings: tuple[str, ...]
+    notes: tuple[str, ...]
+    quality: str
+    seed: int
+    stopped: bool
+
+    @property
+    def shown(self) -> MetricDeclaration:
+        """How the metric is shown."""
+        return METRICS[self.metric]
+
+    @property
+    def members(self) -> tuple[Row, ...]:
+        """The candidates that the model consists of."""
+        return tuple(row for row in self.rows if row.weight > 0)
+
+    @property
+    def headline(self) -> str:
+        """What the model is, in words."""
+        if len(self.members) == 1:
+            return f"The model is {self.members[0].title}"
+        parts = ", ".join(f"{row.title} ({row.weight:.0%})" for row in self.members)
+        return f"The model is an ensemble of {parts}"
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Return header and rows of the table for people."""
+        header = ["", f"{self.shown.in_tables}", "folds", "seconds", "uses", "weight"]
+        rows = [
+            [
+                row.title,
+                row.shown,
+                str(row.folds),
+                f"{row.seconds:.1f}" if row.folds else "–",
+                " ".join(part[0].upper() for part in row.uses),
+                f"{row.weight:.0%}" if row.weight else "",
+            ]
+            for row in self.rows
+        ]
+        return header, rows
+
+    @property
+    def legend(self) -> str:
+        """What the columns of the table are, in words."""
+        return (
+            "Cross-validated score ± standard error, number of folds, processor seconds of a fit; uses: F features, "
+            "E edges (neighbours' features), L known labels as inputs; weight in the model."
+        )
+
+    @property
+    def remarks(self) -> list[str]:
+        """Notes on single candidates, those with the same note together, and those on the search, in sentences."""
+        of: dict[str, list[str]] = {}
+        for row in self.rows:
+            if row.note:
+                of.setdefault(row.note, []).append(row.title)
+        return [f"{', '.join(titles)}: {note}." for note, titles in of.items()] + [f"{note}." for note in self.notes]
+
+    def __str__(self) -> str:
+        guess = f"Always the most frequent label: {self.guess:.2f}."
+        rows = [f"{row.title}: {row.shown}" for row in self.rows if row.score is not None]
+        return "\n".join([f"{self.headline}.", *rows, guess, *self.findings, *self.remarks])
+
+    def plain(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return asdict(self)
+
+    @classmethod
+    def restored(cls, plain: dict[str, Any]) -> Leaderboard:
+        """Return what `plain` returned."""
+        rows = tuple(Row(**(row | {"uses": tuple(row["uses"])})) for row in plain["rows"])
+        texts = {name: tuple(plain[name]) for name in ("findings", "notes")}
+        return cls(**(plain | texts | {"rows": rows}))
+
+
+def leaderboard(search: Search, choice: Choice, quality: str, notes: Sequence[str]) -> Leaderboard:
+    """Summarise a search whose model was chosen."""
+    setup, judge = search.setup, Judge.of(search.setup)
+    factor, sign = judge.metric.declared.factor, judge.metric.declared.sign
+    order = sorted(range(len(setup.candidates)), key=lambda each: _rank(search, judge, each))
+    folds = range(search.reached)
+    guess = sign * factor * judge.score(majority(search, folds), folds)
+    told = sentences(search, judge)
+    if choice.ensemble is not None:
+        more = "kept" if len(choice.weights) > 1 else "not kept"
+        single, ensemble = (sign * factor * value for value in (choice.single, choice.ensemble))
+        told.append(
+            f"On folds they were not chosen on, an ensemble scores {ensemble:.2f}, a single model {single:.2f}: {more}."
+        )
+    if search.stopped:
+        notes = [*notes, "the time was over before all candidates were tried on all folds"]
+    return Leaderboard(
+        tuple(_row(search, judge, each, choice) for each in order),
+        judge.metric.name,
+        sum(len(judge.truth[fold]) for fold in folds),
+        guess,
+        tuple(told),
+        tuple(notes),
+        quality,
+        setup.common.get("seed", 0),
+        search.stopped,
+    )
+
+
+def _rank(search: Search, judge: Judge, candidate: int) -> tuple[int, float]:
+    folds = search.folds_of(candidate)
+    score = judge.score(search.predictions(candidate, folds), folds) if folds else -float("inf")
+    return -len(folds), -score
+
+
+def _row(search: Search, judge: Judge, number: int, choice: Choice) -> Row:
+    candidate, folds = search.setup.candidates[number], search.folds_of(number)
+    tried = [one for task, one in search.results.items() if task.candidate == number]
+    failures = [one.failure for one in tried if one.failure]
+    note = failures[0] if failures else "" if tried else "not tried: the time was over"
+    if search.is_idle(number):
+        note = "took no steps: the same as without C&S"
+    score = error = None
+    if folds:
+        declared = judge.metric.declared
+        score = declared.sign * declared.factor * judge.score(search.predictions(number, folds), folds)
+        spread = resampled(judge, folds, [search.predictions(number, folds)])
+        error = None if spread is None else declared.factor * float(spread[:, 0].std())
+    seconds = sum(one.seconds for one in tried) / max(len(tried), 1)
+    weight = choice.weights.get(number, 0.0)
+    return Row(candidate.name, candidate.title, candidate.uses, score, error, len(folds), seconds, weight, note)
