@@ -5,7 +5,7 @@ PYTHON := python3
 endif
 BIN := .venv/bin
 
-.PHONY: demo test coverage lint format docs docs-serve figures bench fuzz soak clean
+.PHONY: demo test coverage lint format dist docs docs-serve figures bench fuzz soak clean
 
 demo: .venv/installed
 	$(BIN)/python tools/demo.py
@@ -38,6 +38,10 @@ figures: .venv/installed
 format: .venv/installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# The wheel and the sdist, each installed and used in a bare environment of every Python found. See RELEASING.md.
+dist: .venv/installed
+	$(BIN)/python tools/check_wheel.py
 
 bench: .venv/installed
 	$(BIN)/lignn bench

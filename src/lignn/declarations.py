@@ -17,7 +17,8 @@ BASELINE = "backbone"
 BACKBONES = ("gcn", "gat", "sage", "gin", "mlp", "sgc", "jknet", "gcnii", "rgcn")
 PRECISIONS = ("float32", "float64")
 FEATURES = ("auto", "raw")
-CONTRACTIONS = ("free", "proved", "measured")
+AUTO = "auto"
+CONTRACTIONS = (AUTO, "free", "proved", "measured")
 HELD_BACK = "held back"
 """Value of `refit` that trains again on the labels that `fit` held back by itself, and on no others."""
 
@@ -77,6 +78,20 @@ KINDS: dict[Kind, tuple[type, ...]] = {
 
 
 @dataclass(frozen=True)
+class Range:
+    """Numbers that `lignn tune` may try.
+
+    Attributes:
+        low, high: the ends of the range.
+        log: whether factors matter, not differences.
+    """
+
+    low: float
+    high: float
+    log: bool = False
+
+
+@dataclass(frozen=True)
 class Parameter:
     """A parameter of `NodeClassifier`, and the command line's option of the same name.
 
@@ -87,7 +102,7 @@ class Parameter:
         choices: names that it accepts.
         takes_objects: whether an object may be given instead of a name.
         optional: whether None is allowed and stands for the preset's value.
-        search: the values that `lignn tune` tries.
+        search: what `lignn tune` tries: a range, or values.
         metavar: how `--help` shows the value.
     """
 
@@ -97,7 +112,7 @@ class Parameter:
     choices: tuple[str, ...] = ()
     takes_objects: bool = False
     optional: bool = True
-    search: tuple[Any, ...] = ()
+    search: Range | tuple[Any, ...] = ()
     metavar: str | None = None
 
 
@@ -198,7 +213,7 @@ METHODS: dict[str, MethodDeclaration] = {
                 "gradient": "exact",
                 "warm_start": True,
                 "adjoint": "relative",
-                "contraction": "proved",
+                "contraction": AUTO,
                 "loss": "logits",
             },
             "paper": {
@@ -223,7 +238,7 @@ METHODS: dict[str, MethodDeclaration] = {
         "labels",
         ("mask_rate", "feature_mask", "tol", "max_steps", "contraction", "loss"),
         presets={
-            "practical": {"feature_mask": 0.0, "mask_rate": 0.5, "contraction": "proved", "loss": "logits"},
+            "practical": {"feature_mask": 0.0, "mask_rate": 0.5, "contraction": AUTO, "loss": "logits"},
             "paper": {"mask_rate": 0.5, "contraction": "free", "loss": "probabilities"},
         },
     ),
@@ -261,22 +276,24 @@ METHODS: dict[str, MethodDeclaration] = {
     ),
 }
 
-_EVERYBODYS = {"hidden": 64, "lr": 0.01, "max_epochs": 1000, "patience": 100}
+_EVERYBODYS = {"hidden": 64, "lr": 0.01, "max_epochs": 1000}
 PRESETS: dict[str, dict[str, Any]] = {
     "practical": {
         **_EVERYBODYS,
+        "patience": 50,
         "weight_decay": 5e-4,
         "dropout": 0.5,
         "input_dropout": 0.5,
         "features": "auto",
         "unit_rows": True,
         "refit": HELD_BACK,
-        "folds": 5,
+        "folds": 3,
         "least_epochs": 100,
         "evaluate_every": 5,
     },
     "paper": {
         **_EVERYBODYS,
+        "patience": 100,
         "weight_decay": 0.0,
         "dropout": 0.0,
         "input_dropout": 0.0,
@@ -303,9 +320,9 @@ PARAMETERS: dict[str, Parameter] = {
     ),
     "backbone": Parameter("text", _METHOD, choices=BACKBONES, takes_objects=True, optional=False),
     "preset": Parameter("text", _METHOD, "Values of parameters that are not given: ", tuple(PRESETS), optional=False),
-    "hidden": Parameter("whole number", _METHOD, "Width of the hidden layers.", search=(64, 128)),
+    "hidden": Parameter("whole number", _METHOD, "Width of the hidden layers.", search=(32, 64, 128, 256)),
     "dropout": Parameter(
-        "number", _METHOD, "Share of the hidden units that is dropped in training.", search=(0.0, 0.5)
+        "number", _METHOD, "Share of the hidden units that is dropped in training.", search=Range(0.0, 0.8)
     ),
     "input_dropout": Parameter(
         "number", _TRAINING, "Share of the entries of the features that is dropped in training.", search=(0.0, 0.5)
@@ -314,10 +331,10 @@ PARAMETERS: dict[str, Parameter] = {
         "true or false", _METHOD, "Let rgcn pass messages against the edges too, with weights of their own."
     ),
     "feature_mask": Parameter(
-        "number", _METHOD, "Share of the nodes whose features are hidden in an epoch.", search=(0.0, 0.5)
+        "number", _METHOD, "Share of the nodes whose features are hidden in an epoch.", search=Range(0.0, 0.8)
     ),
-    "lr": Parameter("number", _TRAINING, "Learning rate of Adam.", search=(0.01, 0.003)),
-    "weight_decay": Parameter("number", _TRAINING, "Weight decay of Adam."),
+    "lr": Parameter("number", _TRAINING, "Learning rate of Adam.", search=Range(0.001, 0.03, log=True)),
+    "weight_decay": Parameter("number", _TRAINING, "Weight decay of Adam.", search=Range(1e-6, 1e-2, log=True)),
     "max_epochs": Parameter("whole number", _TRAINING, "Maximum number of epochs."),
     "patience": Parameter("whole number", _TRAINING, "Stop after this many epochs without a better validation score."),
     "metric": Parameter("text", _TRAINING, "Validation score that chooses the epoch: ", choices=tuple(METRICS)),
@@ -333,7 +350,7 @@ PARAMETERS: dict[str, Parameter] = {
         "number or 'adaptive'",
         _SOLVE,
         "Share of the nodes whose label input is hidden in an epoch.",
-        search=(0.25, 0.5, 0.75),
+        search=Range(0.1, 0.9),
         metavar="SHARE|adaptive",
     ),
     "forward_mask": Parameter("true or false", _SOLVE, "Hide label inputs in the forward solve too."),

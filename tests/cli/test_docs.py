@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -34,8 +35,13 @@ def commands(document: str) -> list[list[str]]:
     return [shlex.split(line, comments=True) for line in lines if line.startswith("lignn ")]
 
 
-def in_this_process(function: Callable[[Any], Any], tasks: Iterable[Any], _jobs: int) -> Iterator[tuple[Any, Any]]:
-    return ((task, function(task)) for task in tasks)
+def in_this_process(
+    function: Callable[[Any], Any], tasks: Iterable[Any], _jobs: int, until: float | None = None
+) -> Iterator[tuple[Any, Any]]:
+    for task in tasks:
+        yield task, function(task)
+        if until is not None and time.monotonic() > until:
+            return
 
 
 @pytest.fixture

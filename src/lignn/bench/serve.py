@@ -135,12 +135,21 @@ class Connection:
     def ask(self, method: str, path: str, body: str | None = None, accept: str = "application/json") -> bytes:
         """Return the answer to a request; raise if it is an error."""
         headers = {"Content-Type": "application/json", "Accept": accept}
-        self._connection.request(method, path, body, headers)
-        answer = self._connection.getresponse()
+        try:
+            self._connection.request(method, path, body, headers)
+            answer = self._connection.getresponse()
+        except ConnectionError:  # A server closes a connection that was idle for long, while the other side was asked.
+            self._connection.close()
+            self._connection.request(method, path, body, headers)
+            answer = self._connection.getresponse()
         content = answer.read()
         if answer.status >= 400:
             raise RuntimeError(f"{method} {path}: {answer.status} {content[:200]!r}")
         return content
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
 
 
 @contextmanager
@@ -163,5 +172,6 @@ def _process(*arguments: str) -> Iterator[Connection]:
                 except (OSError, RuntimeError):
                     connection = Connection(found[1])
             yield connection
+            connection.close()
         finally:
             process.terminate()

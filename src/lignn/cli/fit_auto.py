@@ -22,11 +22,11 @@ AUTO = "auto"
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
-def seconds(text: str) -> float:
+def seconds(text: str, option: str = "--time") -> float:
     """Return a duration such as 90, 90s, 2m or 1.5h in seconds."""
     found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([smh]?)\s*", text)
     if found is None or float(found[1]) == 0:
-        raise ConfigError(f"--time {text}: a duration such as 90s, 2m or 1h is needed")
+        raise ConfigError(f"{option} {text}: a duration such as 90s, 2m or 1h is needed")
     return float(found[1]) * _UNITS[found[2]]
 
 

@@ -65,7 +65,6 @@ FIXED: dict[str, Any] = {
     "seed": 0,
     "inductive": False,
     "calibrate": True,
-    "refit": False,
     "precision": PRECISIONS[0],
     "device": "cpu",
 }

@@ -63,8 +63,11 @@ def of_reading(files: Sequence[Path], quiet: bool) -> Iterator[None]:
 
 
 @contextmanager
-def of_runs(total: int, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """What to call, with a few words, after each of `total` runs; an interruption is told and ends the command."""
+def of_runs(total: int, quiet: bool, left: str = "nothing was written") -> Iterator[Callable[[str], None]]:
+    """What to call, with a few words, after each of at most `total` runs.
+
+    An interruption is told, with what is left of the work, and ends the command.
+    """
     done = 0
     try:
         with _shown(total, quiet) as show:
@@ -76,7 +79,7 @@ def of_runs(total: int, quiet: bool) -> Iterator[Callable[[str], None]]:
 
             yield tell
     except KeyboardInterrupt:
-        typer.echo(f"interrupted after {done} of {total} runs; nothing was written", err=True)
+        typer.echo(f"interrupted after {done} of {total} runs; {left}", err=True)
         raise typer.Exit(130) from None
 
 

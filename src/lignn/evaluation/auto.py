@@ -18,6 +18,7 @@ from lignn import classifier as front
 from lignn import methods
 from lignn.classifier import NodeClassifier, fitting, generations, imbalance, saving
 from lignn.classifier.calibration import calibrate as fit_temperature
+from lignn.classifier.holdout import checked_split
 from lignn.classifier.model import Fitted
 from lignn.classifier.settings import Settings
 from lignn.declarations import METHODS
@@ -54,8 +55,8 @@ class AutoClassifier(NodeClassifier):
         class_weight: as for `NodeClassifier`.
         seed: seed of folds and fits.
         inductive: as for `NodeClassifier`.
-        refit: train on the validation labels of a given split too, at the end; labels that `fit` held back by itself
-            are always trained on.
+        refit: as for `NodeClassifier`: by default the last fit trains on labels that it held back by itself, but not on
+            the validation labels of a given split.
         calibrate: as for `NodeClassifier`.
         precision: as for `NodeClassifier`.
         device: as for `NodeClassifier`.
@@ -76,7 +77,7 @@ class AutoClassifier(NodeClassifier):
         class_weight: str | Mapping[Any, float] | None = None,
         seed: int = 0,
         inductive: bool = False,
-        refit: bool = False,
+        refit: bool | None = None,
         calibrate: bool = True,
         precision: str = "float32",
         device: str = "cpu",
@@ -132,7 +133,7 @@ class AutoClassifier(NodeClassifier):
         if not search.alive:
             raise InputError(_why_nothing(search))
         choice = choose(search, Judge.of(setup))
-        fitted = [_fit(setup.settings(setup.candidates[number]), graph, split) for number in choice.weights]
+        fitted = [_fit(setup.settings(setup.candidates[number], last=True), graph, split) for number in choice.weights]
         self._take(fitted[0] if len(fitted) == 1 else _ensemble(fitted, search, choice))
         self.leaderboard_ = leaderboard(search, choice, self.quality, left_out(graph))
         fitting.warn_if_unsolved(self._fitted.prediction)
@@ -144,7 +145,7 @@ class AutoClassifier(NodeClassifier):
         if not isinstance(graph, Graph):
             raise InputError(f"a lignn.Graph is needed, got {type(graph).__name__}; see Graph.read and Graph.from_pyg")
         given = Split(graph.labelled, torch.zeros_like(graph.labelled), ~graph.labelled) if split is None else split
-        fitting.checked_split(graph, given)
+        checked_split(graph, given)
         found = tuple(candidates(graph, self.quality, self.backbones))
         divided = tuple(folds(graph, given, FOLDS[self.quality], self.seed))
         if not divided:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from lignn.declarations import BACKBONES, BASELINE, METHODS, METHODS_WITH, OF_NETWORK, PARAMETERS, title
+from lignn.declarations import BACKBONES, BASELINE, METHODS, METHODS_WITH, OF_NETWORK, title
 from lignn.errors import ConfigError, did_you_mean
 from lignn.graph import Graph
 from lignn.methods.registry import network_options
@@ -135,8 +135,9 @@ def _with_network(method: str, backbone: str) -> list[Candidate]:
     if method == "label_reuse":
         passes = {"method_options": {"iterations": _PASSES}}
         return [Candidate(name, f"{shown} ({_PASSES})", method, PARTS, backbone, passes)]
-    found = [Candidate(name, shown, method, PARTS, backbone)]
-    if method == "lignn" and "contraction" in PARAMETERS:
-        proved = {"contraction": "proved"}
-        found.append(Candidate(f"{name}/proved", f"{shown}, proved", method, PARTS, backbone, proved))
-    return found
+    if method != "lignn":
+        return [Candidate(name, shown, method, PARTS, backbone)]
+    return [
+        Candidate(f"{name}/{kind}", f"{shown}, {kind}", method, PARTS, backbone, {"contraction": kind})
+        for kind in ("proved", "free")
+    ]

@@ -73,9 +73,13 @@ class Setup:
     common: Mapping[str, Any]
     metric: Metric
 
-    def settings(self, candidate: Candidate) -> Settings:
-        """Return the settings of a candidate."""
-        given = candidate.with_common({**self.common, "metric": self.metric.name})
+    def settings(self, candidate: Candidate, last: bool = False) -> Settings:
+        """Return the settings of a candidate, of its fits on folds or of the last fit.
+
+        On folds, a fit holds labels back once: one temperature need not be exact to compare models.
+        """
+        common = {**self.common, "metric": self.metric.name} | ({} if last else {"folds": 1})
+        given = candidate.with_common(common)
         return Settings.of(NodeClassifier(**given).get_params(deep=False))
 
     @cached_property

@@ -1,24 +1,38 @@
-"""A small search for better settings, by validation score."""
+"""A search for better settings by validation score, with Optuna: TPE proposes, successive halving prunes.
+
+The results so far are in a file, from which an interrupted search goes on.
+"""
 
 from __future__ import annotations
 
-import itertools
-import random
+import hashlib
+import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lignn.classifier import NodeClassifier
 from lignn.classifier.settings import Settings
 from lignn.datasets.sources import Source
-from lignn.declarations import DEFAULT_METHOD, METHODS, METHODS_WITH, METRICS, OF_NETWORK, PARAMETERS
-from lignn.errors import ConfigError
-from lignn.evaluation import compare
+from lignn.declarations import DEFAULT_METHOD, METHODS, METHODS_WITH, METRICS, OF_NETWORK, PARAMETERS, Range
+from lignn.errors import ConfigError, InputError
+from lignn.evaluation import compare, workers
 from lignn.evaluation.compare import Result, Run
+from lignn.graph import archive
+
+if TYPE_CHECKING:
+    import optuna
 
 SPACE = {name: parameter.search for name, parameter in PARAMETERS.items() if parameter.search}
-"""Values to try of the options that matter most."""
+"""What is searched of the options that matter most: a range, or values."""
+_BATCH = 4
+"""Trials that are proposed at once, whatever the number of processes: the result depends on the seed alone."""
+_DIGITS = 3
+_FEWEST = 4
+"""The fewest whole trials that say what mattered."""
 
 
 @dataclass(frozen=True)
@@ -26,56 +40,239 @@ class Trial:
     """Settings that were tried, and what they gave on average over the splits.
 
     Attributes:
-        settings: the settings.
+        settings: the settings; empty for the preset.
         val: validation score, as tables show it: what trials are chosen by.
         test: test score, to check the choice with, never to choose by.
         seconds: time of a run.
+        runs: number of splits that they were tried on; a pruned trial has fewer than others.
     """
 
     settings: Mapping[str, Any]
     val: float
     test: float
     seconds: float
+    runs: int
 
     @classmethod
-    def of(cls, settings: Mapping[str, Any], results: Sequence[Result], factor: int) -> Trial:
+    def of(cls, settings: Mapping[str, Any], results: Sequence[Mapping[str, float]], factor: int) -> Trial:
         """Average the results of these settings."""
-        val, test, seconds = (mean(getattr(one, name) for one in results) for name in ("val", "test", "seconds"))
-        return cls(settings, factor * val, factor * test, seconds)
+        val, test, seconds = (mean(one[name] for one in results) for name in ("val", "test", "seconds"))
+        return cls(settings, factor * val, factor * test, seconds, len(results))
 
 
-def candidates(parameters: Mapping[str, Any], count: int, seed: int) -> list[dict[str, Any]]:
-    """The preset's own settings, then `count - 1` others drawn without repetition; what is given is not searched."""
+@dataclass(frozen=True)
+class Tuned:
+    """What a search found.
+
+    Attributes:
+        trials: those on all splits by validation score, the best first, then the pruned ones.
+        importance: share of the variance of the scores that each setting explains (fANOVA); empty for too few trials.
+        metric: name of the metric.
+    """
+
+    trials: tuple[Trial, ...]
+    importance: Mapping[str, float]
+    metric: str
+
+    @property
+    def preset(self) -> Trial:
+        """The trial without any settings."""
+        return next(trial for trial in self.trials if not trial.settings)
+
+
+def space(parameters: Mapping[str, Any]) -> dict[str, Range | tuple[Any, ...]]:
+    """Return what is searched for a method; what is given is not."""
     method = parameters.get("method", DEFAULT_METHOD)
-    if method in METHODS and METHODS[method].network == "none":
+    if method in METHODS and METHODS[method].network in ("none", "rows"):
         raise ConfigError(f"{method} has nothing to train and nothing to tune; choose another method")
     preset = Settings.of(NodeClassifier(**parameters).get_params(deep=False))
     has = {name for name in SPACE if method in METHODS_WITH[name]} - set(OF_NETWORK) | set(preset.network())
     free = {name: values for name, values in SPACE.items() if name in has and name not in parameters}
-    everything = [dict(zip(free, values, strict=True)) for values in itertools.product(*free.values())]
-    others = [settings for settings in everything if settings.items() - preset.values.items()]
-    random.Random(seed).shuffle(others)
-    return [{}, *others[: count - 1]]
+    if not free:
+        raise ConfigError("all settings that could be searched are given; leave some of them out")
+    return free
 
 
 def tune(
     source: Source,
     parameters: Mapping[str, Any],
-    trials: int = 12,
-    runs: int = 2,
+    trials: int = 20,
+    runs: int = 3,
     jobs: int = 1,
+    timeout: float | None = None,
+    storage: Path | None = None,
     report: Callable[[Result], None] = lambda _: None,
-) -> list[Trial]:
-    """Every trial on the same splits, the best validation score first; of equals the one that was tried first."""
-    seed = parameters.get("seed", 0)
-    tried = candidates(parameters, trials, seed)
-    metric, _ = compare.metric_of(source.read(), parameters)
-    common = {name: value for name, value in parameters.items() if name != "method"} | {"metric": metric}
-    planned = [
-        Run(source, parameters.get("method", DEFAULT_METHOD), number, {**common, **settings, "seed": seed + split})
-        for number, (settings, split) in enumerate(itertools.product(tried, range(runs)))
-    ]
-    results = sorted(compare.execute(planned, jobs, report), key=lambda result: result.number)
-    of = METRICS[metric]
-    found = [Trial.of(settings, results[i * runs : (i + 1) * runs], of.factor) for i, settings in enumerate(tried)]
-    return sorted(found, key=lambda trial: -of.sign * trial.val)
+) -> Tuned:
+    """Search until there are `trials` trials, or the time is over; all of them see the same splits.
+
+    Args:
+        source: of the graph.
+        parameters: of `NodeClassifier`; those that are given are not searched.
+        trials: number of settings to try, with those of the preset.
+        runs: number of splits for each of them; worse ones are pruned after fewer.
+        jobs: number of processes.
+        timeout: seconds after which no result is waited for.
+        storage: file of the results so far; if it is there, the search goes on from it.
+        report: called after every run.
+    """
+    until = None if timeout is None else time.monotonic() + timeout
+    search = _Search(source, parameters, runs, jobs, until, report)
+    study = _study(storage, search.identity, parameters.get("seed", 0))
+    if "preset" not in study.user_attrs:
+        (results,) = search.run([({}, 0)], range(runs)).values() or ({},)
+        if len(results) < runs:
+            raise InputError("--timeout: the time was over before the settings of the preset were tried; give more")
+        study.set_user_attr("preset", results)
+    while (left := trials - 1 - _done(study)) > 0 and (until is None or time.monotonic() < until):
+        _try(study, search, min(_BATCH, left))
+    return _summary(study, METRICS[search.metric].factor, METRICS[search.metric].sign, runs, search.metric)
+
+
+@dataclass(frozen=True)
+class _Search:
+    """What a trial runs on."""
+
+    source: Source
+    parameters: Mapping[str, Any]
+    runs: int
+    jobs: int
+    until: float | None
+    report: Callable[[Result], None]
+
+    @property
+    def metric(self) -> str:
+        """The metric of all runs."""
+        return compare.metric_of(self.source.read(), self.parameters)[0]
+
+    @property
+    def identity(self) -> str:
+        """A hash that differs where results would: for another graph, other splits or parameters."""
+        graph = archive.fingerprint(self.source.read())
+        text = (
+            f"{graph} {sorted(self.parameters.items())} {self.runs} {sorted(map(repr, space(self.parameters).items()))}"
+        )
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def run(
+        self, settings: Sequence[tuple[Mapping[str, Any], int]], splits: Sequence[int]
+    ) -> dict[int, list[dict[str, float]]]:
+        """Run pairs of settings and a number on some splits; return plain results by the number.
+
+        Numbers whose runs were not all done in time are missing.
+        """
+        seed, method = self.parameters.get("seed", 0), self.parameters.get("method", DEFAULT_METHOD)
+        common = {name: value for name, value in self.parameters.items() if name != "method"} | {"metric": self.metric}
+        tasks = [
+            Run(self.source, method, number, {**common, **values, "seed": seed + split})
+            for values, number in settings
+            for split in splits
+        ]
+        found: dict[int, dict[int, dict[str, float]]] = {number: {} for _, number in settings}
+        with closing(self._each(tasks)) as done:
+            for run, result in done:
+                if isinstance(result, workers.Failure):
+                    raise result.exception(f"{run.method}, {run.parameters}")
+                plain = {"val": result.val, "test": result.test, "seconds": result.seconds}
+                found[run.number][run.parameters["seed"]] = plain
+                self.report(result)
+        return {
+            number: [results[seed + split] for split in splits]
+            for number, results in found.items()
+            if len(results) == len(splits)
+        }
+
+    def _each(self, tasks: Sequence[Run]) -> Any:
+        if self.jobs == 1 and self.until is None:
+            return ((run, compare.perform(run)) for run in tasks)
+        return workers.each(compare.perform, tasks, self.jobs, self.until)
+
+
+def _study(storage: Path | None, identity: str, seed: int) -> optuna.Study:
+    """Return a new study, or the one in a file, whose unfinished trials are tried again."""
+    try:
+        import optuna
+    except ImportError as error:
+        raise ConfigError("lignn tune needs Optuna; pip install 'lignn[tune]'") from error
+    from optuna.storages import InMemoryStorage, JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+    from optuna.trial import TrialState
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    there = storage is not None and storage.exists()
+    try:
+        kept = InMemoryStorage() if storage is None else JournalStorage(JournalFileBackend(str(storage)))
+        study = optuna.create_study(
+            storage=kept, study_name="lignn", direction="maximize", load_if_exists=True,
+            pruner=optuna.pruners.SuccessiveHalvingPruner(reduction_factor=2),
+        )  # fmt: skip
+    except (OSError, ValueError, LookupError) as error:
+        raise InputError(f"{storage}: cannot be used for the results of a search ({error})") from error
+    if there and study.user_attrs.get("identity", identity) != identity:
+        raise InputError(f"{storage}: the results of another search; delete it, or give another --storage")
+    study.set_user_attr("identity", identity)
+    study.sampler = optuna.samplers.TPESampler(seed=seed + len(study.trials), n_startup_trials=2 * _BATCH)
+    for trial in study.get_trials(states=(TrialState.RUNNING,)):
+        study.tell(trial.number, state=TrialState.FAIL)
+        study.enqueue_trial(trial.params)
+    return study
+
+
+def _done(study: optuna.Study) -> int:
+    from optuna.trial import TrialState
+
+    return len(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED)))
+
+
+def _try(study: optuna.Study, search: _Search, count: int) -> None:
+    """Propose some trials, and run them split by split; after each, the worse ones are pruned."""
+    from optuna.trial import TrialState
+
+    wanted = space(search.parameters)
+    alive = {trial.number: (trial, _suggested(trial, wanted)) for trial in (study.ask() for _ in range(count))}
+    sign = METRICS[search.metric].sign
+    results: dict[int, list[dict[str, float]]] = {number: [] for number in alive}
+    for split in range(search.runs):
+        found = search.run([(settings, number) for number, (_, settings) in alive.items()], [split])
+        for number, (trial, settings) in list(alive.items()):
+            if number not in found:  # the time was over
+                study.tell(trial, state=TrialState.FAIL)
+                del alive[number]
+                continue
+            results[number] += found[number]
+            score = sign * mean(one["val"] for one in results[number])
+            trial.set_user_attr("results", results[number])
+            trial.set_user_attr("settings", settings)
+            trial.report(score, split + 1)
+            if split + 1 == search.runs:
+                study.tell(trial, score)
+            elif trial.should_prune():
+                study.tell(trial, state=TrialState.PRUNED)
+                del alive[number]
+
+
+def _suggested(trial: optuna.Trial, wanted: Mapping[str, Range | tuple[Any, ...]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, values in wanted.items():
+        if isinstance(values, Range):
+            drawn = trial.suggest_float(name, values.low, values.high, log=values.log)
+            found[name] = float(f"{drawn:.{_DIGITS}g}")
+        else:
+            found[name] = trial.suggest_categorical(name, values)
+    return found
+
+
+def _summary(study: optuna.Study, factor: int, sign: int, runs: int, metric: str) -> Tuned:
+    from optuna.trial import TrialState
+
+    whole = study.get_trials(states=(TrialState.COMPLETE,))
+    pruned = study.get_trials(states=(TrialState.PRUNED,))
+    kept: list[tuple[dict[str, Any], Any]] = [({}, study.user_attrs["preset"])]
+    kept += [(trial.user_attrs["settings"], trial.user_attrs["results"]) for trial in (*whole, *pruned)]
+    found = [Trial.of(settings, results, factor) for settings, results in kept]
+    ordered = sorted(found, key=lambda trial: (trial.runs < runs, -sign * trial.val))
+    importance: dict[str, float] = {}
+    if len(whole) >= _FEWEST and len({trial.value for trial in whole}) > 1:
+        from optuna.importance import FanovaImportanceEvaluator, get_param_importances
+
+        importance = get_param_importances(study, evaluator=FanovaImportanceEvaluator(seed=0))
+    return Tuned(tuple(ordered), importance, metric)

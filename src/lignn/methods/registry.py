@@ -101,24 +101,24 @@ def build(
             inner = build(base, num_features, num_classes, backbone=backbone, **more)
             return _call(name, (inner,), options)
         case "members":
+            more = {"backbone": backbone, "generator": generator, "edge_types": edge_types}
             given = options.pop("members", None) or MEMBERS
-
-            def member(method: str, backbone: Spec = backbone, **own: Any) -> Method:
-                own.setdefault("backbone_options", _accepted(network, method, backbone, own.get("base", BASELINE)))
-                return build(method, *sizes, backbone=backbone, generator=generator, edge_types=edge_types, **own)
-
-            built = [member(**one) for one in given]
-            return _call(name, (built,), options)
+            return _call(name, ([_member(sizes, network, more, **one) for one in given],), options)
         case "rows":
             return _call(name, sizes, options)
         case "none":
             return _call(name, (), options)
 
 
-def _accepted(options: Mapping[str, Any], name: str, backbone: Spec, base: str) -> dict[str, Any]:
-    """Return those of the options that the network of a method takes."""
-    known = network_options(name, backbone, base)
-    return {option: value for option, value in options.items() if option in known}
+def _member(
+    sizes: tuple[int, int], network: Mapping[str, Any], ensemble: Mapping[str, Any], method: str, **own: Any
+) -> Method:
+    """Return a member of an ensemble; what it does not name is that of the ensemble."""
+    options = {**ensemble, **own}
+    if "backbone_options" not in own:
+        known = network_options(method, options["backbone"], options.get("base", BASELINE))
+        options["backbone_options"] = {option: value for option, value in network.items() if option in known}
+    return build(method, sizes[0], sizes[1], **options)
 
 
 def network_options(name: str, backbone: Spec, base: str = "backbone") -> set[str]:

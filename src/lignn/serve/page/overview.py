@@ -39,7 +39,7 @@ class Overview:
                 button(ending, partial(ui.download.from_url, f"/{ending}"), icon="download")
             if not self._frame.service.policy.read_only:
                 self._train = ui.button("Train on", icon="model_training", on_click=self._start).props("dense no-caps")
-        self._status = ui.label("").classes("status").props('role="status" aria-live="polite"')
+        self._status = ui.label("").props('role="status" aria-live="polite"')
         self._progress = ui.linear_progress(0, show_value=False).props('aria-label="Training"').classes("wide")
         self._progress.set_visibility(False)
         self._charts = ui.element("div").classes("chart-grid")

@@ -55,7 +55,10 @@ class QueuePanel:
             heading("Labels so far")
             self._counts = ui.element("div").classes("class-list")
             heading("Validation score")
-            self._course = ui.element("div").classes("small-chart")
+            self._score = ui.label("").classes("quiet")
+            # One chart for all scores: NiceGUI fails if one is removed before it is drawn, as quick keys may have it.
+            self._course = ui.echart({}).classes("course-chart")
+            self._course.set_visibility(False)
 
     def focus(self) -> None:
         """Put the cursor into the search."""
@@ -89,20 +92,18 @@ class QueuePanel:
     def show_score(self) -> None:
         """Draw the validation score over the labels."""
         scores = [(score.labels, score.score) for score in self._desk.service.scores]
-        self._course.clear()
-        with self._course:
-            if not scores:
-                ui.label("No labels are held back yet.").classes("quiet")
-                return
-            several = self._desk.state.classes.multilabel
-            told = (
-                "micro-averaged F1 on the held-out labels"
-                if several
-                else "of the held-out labels are predicted correctly"
-            )
-            ui.label(f"{scores[-1][1]:.1%} {told}").classes("quiet")
-            if len(scores) > 1:
-                ui.echart(pictures.course(scores, self._frame.dark)).classes("course-chart")
+        self._course.set_visibility(len(scores) > 1)
+        if not scores:
+            self._score.set_text("No labels are held back yet.")
+            return
+        several = self._desk.state.classes.multilabel
+        told = (
+            "micro-averaged F1 on the held-out labels" if several else "of the held-out labels are predicted correctly"
+        )
+        self._score.set_text(f"{scores[-1][1]:.1%} {told}")
+        self._course.options.clear()
+        self._course.options.update(pictures.course(scores, self._frame.dark))
+        self._course.update()
 
     def _list(self, nodes: list[str], otherwise: str) -> None:
         self._nodes.clear()
