@@ -12,7 +12,7 @@ from lignn.cli.fit_auto import AUTO, Options
 from lignn.cli.fit_auto import fit as fit_auto
 from lignn.cli.options import NamedGraph, with_parameters
 from lignn.cli.output import Json
-from lignn.cli.workers import Workers, launch, refuse_several
+from lignn.cli.workers import Ray, Workers, launch, on_ray, refuse_several
 from lignn.declarations import DEFAULT_METRIC, METRICS
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def fit(
         str | None, typer.Option(help="With --method auto: networks to try, e.g. gcn,sage.", metavar="NAME,…")
     ] = None,
     workers: Workers = 1,
+    ray: Ray = None,
     memory: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Memory of each process for a store, e.g. 2GB; default: any.")
     ] = None,
@@ -65,9 +66,10 @@ def fit(
     options.check(parameters.get("method"))
     if parameters.get("method") == AUTO:
         options.refuse_store(workers, memory)
-        fit_auto(graph, out, resume, not no_graph, report, as_json, parameters, options)
+        with on_ray(ray):
+            fit_auto(graph, out, resume, not no_graph, report, as_json, parameters, options)
         return
-    launch(workers)
+    launch(workers, ray)
     _fit(graph, out, resume, no_graph, report, workers, memory, as_json, parameters)
 
 
