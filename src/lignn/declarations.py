@@ -17,7 +17,8 @@ BASELINE = "backbone"
 BACKBONES = ("gcn", "gat", "sage", "gin", "mlp", "sgc", "jknet", "gcnii", "rgcn")
 PRECISIONS = ("float32", "float64")
 FEATURES = ("auto", "raw")
-CONTRACTIONS = ("free", "proved", "measured")
+AUTO = "auto"
+CONTRACTIONS = (AUTO, "free", "proved", "measured")
 HELD_BACK = "held back"
 """Value of `refit` that trains again on the labels that `fit` held back by itself, and on no others."""
 
@@ -212,7 +213,7 @@ METHODS: dict[str, MethodDeclaration] = {
                 "gradient": "exact",
                 "warm_start": True,
                 "adjoint": "relative",
-                "contraction": "proved",
+                "contraction": AUTO,
                 "loss": "logits",
             },
             "paper": {
@@ -237,7 +238,7 @@ METHODS: dict[str, MethodDeclaration] = {
         "labels",
         ("mask_rate", "feature_mask", "tol", "max_steps", "contraction", "loss"),
         presets={
-            "practical": {"feature_mask": 0.0, "mask_rate": 0.5, "contraction": "proved", "loss": "logits"},
+            "practical": {"feature_mask": 0.0, "mask_rate": 0.5, "contraction": AUTO, "loss": "logits"},
             "paper": {"mask_rate": 0.5, "contraction": "free", "loss": "probabilities"},
         },
     ),
@@ -275,22 +276,24 @@ METHODS: dict[str, MethodDeclaration] = {
     ),
 }
 
-_EVERYBODYS = {"hidden": 64, "lr": 0.01, "max_epochs": 1000, "patience": 100}
+_EVERYBODYS = {"hidden": 64, "lr": 0.01, "max_epochs": 1000}
 PRESETS: dict[str, dict[str, Any]] = {
     "practical": {
         **_EVERYBODYS,
+        "patience": 50,
         "weight_decay": 5e-4,
         "dropout": 0.5,
         "input_dropout": 0.5,
         "features": "auto",
         "unit_rows": True,
         "refit": HELD_BACK,
-        "folds": 5,
+        "folds": 3,
         "least_epochs": 100,
         "evaluate_every": 5,
     },
     "paper": {
         **_EVERYBODYS,
+        "patience": 100,
         "weight_decay": 0.0,
         "dropout": 0.0,
         "input_dropout": 0.0,

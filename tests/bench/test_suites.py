@@ -13,6 +13,7 @@ from lignn import bench
 from lignn.bench import (
     attention,
     baselines,
+    command,
     epoch,
     fit,
     latency,
@@ -214,6 +215,25 @@ def test_quick_records_are_not_reported(tmp_path):
     report.write([record() | {"quick": True}], tmp_path / "epoch.jsonl")
     with pytest.raises(InputError, match="no records there"):
         report.read(tmp_path)
+
+
+def test_a_command_is_measured_beyond_its_imports(monkeypatch):
+    calls = []
+
+    def seconds(arguments, threads, kernels):
+        calls.append((arguments, threads, kernels))
+        return (7.0 if "fit" in arguments else 2.0) + threads + (0 if kernels is None else 10) * ("fit" in arguments)
+
+    monkeypatch.setattr(command, "_processor_seconds", seconds)
+    records = list(command.run(quick=True))
+    assert [record["side"] for record in records] == ["1 thread", "2 threads", "1 thread, no kernel on disk"]
+    assert [record["median"] for record in records] == [5.0, 5.0, 15.0]
+    assert {threads for _, threads, _ in calls} == {1, 2}
+    assert sum(arguments == command.IMPORTS for arguments, *_ in calls) == len(calls) / 2
+
+
+def test_processor_seconds_are_those_of_the_child():
+    assert command._processor_seconds(["-c", "sum(range(10**6))"], 1, None) > 0
 
 
 def test_the_document_has_a_place_for_every_suite():

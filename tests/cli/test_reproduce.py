@@ -78,6 +78,19 @@ def test_run_resume_and_report(own, tmp_path):
     assert str(out / "report.html") in files
 
 
+def test_runs_that_are_done_again_are_compared_with_their_records(own, tmp_path):
+    arguments = ("reproduce", own, "--only", "GCN")
+    run(*arguments, "--out", tmp_path / "old")
+    old = records.read(tmp_path / "old" / "tiny.jsonl")
+    records.append(tmp_path / "old" / "tiny.jsonl", old[0] | {"scores": {"test": 0.0}})
+    *_, line = run(*arguments, "--out", tmp_path / "new", "--compare", tmp_path / "old").splitlines()
+    scores = [100 * record["scores"]["test"] for record in old]
+    assert line.startswith("  GCN / chains-10: 2 runs in both, 1 with the same score; ")
+    assert f"mean {sum(scores) / 2:.2f}, before {scores[1] / 2:.2f}, difference +{scores[0] / 2:.2f} [" in line
+    with pytest.raises(InputError, match="there are no records of tiny to compare with"):
+        run(*arguments, "--out", tmp_path / "new", "--compare", tmp_path / "nowhere")
+
+
 def test_a_failure_is_told_and_gives_exit_code_1(own, tmp_path):
     own.write_text(tiny.TEXT.replace("hidden = 4", "hiden = 4"))
     text = run("reproduce", own, "--out", tmp_path, "--runs", "1", "--only", "GCN", code=1)

@@ -5,7 +5,7 @@ import copy
 import pytest
 import torch
 
-from lignn.backbones import GCN
+from lignn.backbones import GCN, Dropout
 from lignn.equilibrium import Implicit, solve
 from lignn.equilibrium.solvers import Anderson, Broyden, Picard
 from lignn.methods import LIGNN, Carry, LabelInput, LabelReuse, LaE, Problem, steps
@@ -141,6 +141,13 @@ def test_networks_that_are_exchanged_or_watched_take_the_plain_way(change):
     graph, _, problem = small_problem()
     assert LIGNN(gcn(graph), 0.4).eval().on(problem).step.fused is not None
     assert LIGNN(change(gcn(graph)), 0.4).eval().on(problem).step.fused is None
+
+
+def test_parts_that_only_compute_features_do_not_matter():
+    graph, _, problem = small_problem()
+    net = gcn(graph)
+    net.input_dropout = Dropout(0.5)
+    assert LIGNN(net, 0.4).eval().on(problem).step.fused is not None
 
 
 def test_depth_classes_and_loose_dropout_take_the_plain_way():

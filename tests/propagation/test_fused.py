@@ -43,7 +43,7 @@ def test_one_step_and_its_transposed_derivative(c, dropout):
     z = state.clone().requires_grad_()
     out = plain(z)
     b = torch.randn(state.shape, dtype=state.dtype, generator=torch.Generator().manual_seed(0))
-    found = step.solve_adjoint(b, step.recorded(state), out.detach(), step.scale, ONE_STEP).value
+    found = step.solve_adjoint(b, step.tape(state).recorded, out.detach(), step.scale, ONE_STEP).value
     torch.testing.assert_close(found, torch.autograd.grad(out, z, b)[0] + b, rtol=1e-11, atol=1e-12)
 
 
@@ -58,7 +58,7 @@ def test_sigmoid_and_its_derivative():
     z = state.clone().requires_grad_()
     out = plain(z)
     torch.testing.assert_close(step.solve(state, ONE_STEP).value, out.detach(), rtol=1e-12, atol=1e-13)
-    found = step.solve_adjoint(state, step.recorded(state), out.detach(), step.scale, ONE_STEP).value
+    found = step.solve_adjoint(state, step.tape(state).recorded, out.detach(), step.scale, ONE_STEP).value
     torch.testing.assert_close(found, torch.autograd.grad(out, z, state)[0] + state, rtol=1e-11, atol=1e-12)
 
 

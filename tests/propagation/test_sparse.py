@@ -95,6 +95,23 @@ def test_transpose_is_built_once_and_is_the_matrix_itself_if_symmetric():
     assert symmetric.T is symmetric
 
 
+@pytest.mark.parametrize("matrix", [random_matrix(), SparseMatrix.from_scipy(sp.eye_array(30))])
+def test_other_values_at_the_same_positions(matrix):
+    values, dense = random_dense(matrix.nnz), random_dense(30, 4).requires_grad_()
+    other = matrix.with_values(values)
+    csr = matrix.to_scipy()
+    wanted = torch.from_numpy(sp.csr_array((values.numpy(), csr.indices, csr.indptr), shape=csr.shape).toarray())
+    assert torch.equal(other.to_dense(), wanted)
+    assert torch.equal(other.T.to_dense(), wanted.T)
+    assert torch.equal(other.T.T.to_dense(), wanted)
+    assert torch.equal(other.with_values(2 * values).T.to_dense(), 2 * wanted.T)
+    torch.testing.assert_close(other @ dense, wanted @ dense)
+    grad = random_dense(matrix.shape[0], 4, seed=2)
+    torch.testing.assert_close(torch.autograd.grad(other @ dense, dense, grad)[0], wanted.T @ grad)
+    with pytest.raises(InputError, match="entries of type"):
+        matrix.with_values(values[1:])
+
+
 def test_conversions_keep_the_numbers():
     matrix = random_matrix()
     assert (matrix.to_scipy() != SparseMatrix.from_scipy(matrix.to_scipy()).to_scipy()).nnz == 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from itertools import pairwise
 from typing import TypeGuard, cast
 
@@ -15,6 +16,7 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from lignn.backbones.first_product import FirstProduct
 from lignn.errors import ConfigError, InputError
 from lignn.propagation import Adjacency, Rows, SparseMatrix, StoredRows
 
@@ -50,7 +52,14 @@ class Linear(nn.Module):
         """Compute `A x Wᵀ` with these columns of W, without the bias."""
         if self.propagates_first(x):
             return self.product(adj @ x, columns)
+        if isinstance(x, SparseMatrix) and isinstance(adj, SparseMatrix) and adj.runs_here(self.weight):
+            return self.first_product(self.weight, x, adj, columns)
         return adj @ self.product(x, columns)
+
+    @cached_property
+    def first_product(self) -> FirstProduct:
+        """The last product with sparse features."""
+        return FirstProduct()
 
     def propagates_first(self, x: Tensor | SparseMatrix) -> TypeGuard[Tensor]:
         """Return whether `(A x) Wᵀ` is cheaper than `A (x Wᵀ)`: if x is dense and narrower than the output."""

@@ -16,6 +16,7 @@ from lignn.errors import ConfigError, did_you_mean
 SUITES = {
     "propagation": "products with Ã and with sparse features",
     "epoch": "one epoch of LI-GCN, 10 forward, adjoint and evaluation steps",
+    "command": "lignn fit on a small graph, as a command",
     "fit": "LI-GCN to the end of training, at the paper's settings",
     "baselines": "methods that the paper compares with",
     "scale": "epochs of LI-GCN on power-law graphs",

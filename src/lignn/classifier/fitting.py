@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +29,7 @@ from lignn.methods.method import Evaluation
 from lignn.methods.starts import Starts, measure
 from lignn.store import StoredGraph
 from lignn.training import Assembly, End, History, Metric, Progress, assemble, score_on
+from lignn.training.loop import Scorer
 
 
 def fit(
@@ -49,18 +51,18 @@ def fit(
     known = classes.known(graph, split.train & graph.labelled, settings.dtype)
     metric = imbalance.metric_of(settings, known)
     imbalance.warn(imbalance.about_metric(settings, metric, known, classes), level=2)
-    assembly = _assemble(settings, graph, known, split.held_out)
-    files = checkpoint, identity
-    history, interrupted = _train_first(settings, assembly, graph, split, metric, again, progress, files)
+    checkpointed = None if checkpoint is None else (checkpoint, identity)
+    first = First(graph, split, known, metric, again, progress)
+    settings, method, history, interrupted = first.trained(settings, checkpointed)
     prediction = _prediction(history)
     outcomes = [Outcome.of(prediction, graph, split.val)]
     known = classes.known(graph, (split.train | split.val) & graph.labelled, settings.dtype)
     again = again and not interrupted and (history.best >= 0 or history.end is End.AT_ONCE)
     try:
         if not interrupted:
-            outcomes += [_fold(settings, graph, fold, assembly.method, history) for fold in folds]
+            outcomes += [_fold(settings, graph, fold, method, history) for fold in folds]
         if again:
-            prediction = _refitted(settings, graph, split, assembly.method, history, known)
+            prediction = _refitted(settings, graph, split, method, history, known)
             split = _with_training(split, known.mask)
     except KeyboardInterrupt:
         again, interrupted = False, True
@@ -128,38 +130,99 @@ def _assemble(settings: Settings, graph: Graph, known: KnownLabels, unseen: Tens
     return assemble(build, graph, known, seed=settings.values["seed"], unseen=hidden, device=settings.device)
 
 
-def _train_first(
-    settings: Settings,
-    assembly: Assembly,
-    graph: Graph,
-    split: Split,
-    metric: Metric,
-    again: bool,
-    progress: Progress | None,
-    checkpoint: tuple[Path | None, str],
-) -> tuple[History, bool]:
-    """Train with the split's validation labels; return also whether training was interrupted.
+Checkpoint = tuple[Path, str]
+"""A checkpoint's file, and what tells this run from others."""
 
-    If the same number of epochs is to be trained `again`, it is at least the setting `least_epochs`: an early epoch
-    that is best by chance is bad with other labels. `checkpoint` is its file and what tells this run from others.
+
+@dataclass(frozen=True, eq=False)
+class First:
+    """The training that holds back validation labels.
+
+    Attributes:
+        graph: the graph.
+        split: the split.
+        known: the training labels.
+        metric: the score that chooses the epoch.
+        again: whether the same number of epochs is to be trained again with other labels. It is then at least the
+            setting `least_epochs`: an early epoch that is best by chance is bad with other labels.
+        progress: called after every epoch.
     """
-    score, options = None, settings.training
-    least = min(options.max_epochs, settings.values.get("least_epochs", 1))
-    space = assembly.inference.space
-    if space.count(split.val & graph.labelled):
-        masks = {part: getattr(split, part) & graph.labelled for part in ("train", "val")}
-        score = score_on(graph, masks, metric, space)
-        options = replace(options, first_epoch=least - 1) if again else options
-    else:
-        options = replace(options, max_epochs=min(options.max_epochs, max(options.patience, least)))
-    file, identity = checkpoint
-    try:
-        history = assembly.train(score, options, path=file, run_id=identity, progress=progress)
-    except training.Interrupted as interruption:
-        return interruption.history, True
-    if history.best < 0 and history.end is End.NON_FINITE:
-        raise InputError("training ended in its first epoch: the loss is not finite; lower lr, or scale the features")
-    return history, False
+
+    graph: Graph
+    split: Split
+    known: KnownLabels
+    metric: Metric
+    again: bool
+    progress: Progress | None
+
+    def trained(self, settings: Settings, checkpoint: Checkpoint | None) -> tuple[Settings, Method, History, bool]:
+        """Train; return the settings with the contraction that was chosen, and whether training was interrupted.
+
+        A contraction that is to be chosen is the proved one, unless a free one that is trained for a short time
+        predicts more validation labels beyond chance. Then it is trained in full.
+        """
+        chosen = settings.with_contraction("proved") if settings.chooses_contraction else settings
+        assembly = _assemble(chosen, self.graph, self.known, self.split.held_out)
+        if settings.chooses_contraction and assembly.method.on(assembly.inference).lipschitz is None:
+            settings = chosen = settings.with_contraction("free")
+            assembly = _assemble(chosen, self.graph, self.known, self.split.held_out)
+        history, interrupted = self._history(chosen, assembly, checkpoint)
+        if interrupted or not settings.chooses_contraction or not self._has_validation(assembly):
+            return chosen, assembly.method, history, interrupted
+        free = settings.with_contraction("free")
+        try:
+            if self._clearly_better(free, history):
+                other = _assemble(free, self.graph, self.known, self.split.held_out)
+                better, interrupted = self._history(free, other, None)
+                return free, other.method, better, interrupted
+        except KeyboardInterrupt:
+            interrupted = True
+        return chosen, assembly.method, history, interrupted
+
+    def _clearly_better(self, settings: Settings, history: History) -> bool:
+        """Return whether a short training is right at so many more validation nodes that it is no chance.
+
+        Nothing is trained if so few nodes are wrong that even all of them could not show it.
+        """
+        here = Outcome.of(_prediction(history), self.graph, self.split.val).right
+        if not _beyond_chance(int((~here).sum()), 0):
+            return False
+        short = min(settings.training.max_epochs, settings.values.get("least_epochs", 1))
+        options = replace(settings.training, max_epochs=short, patience=short)
+        assembly = _assemble(settings, self.graph, self.known, self.split.held_out)
+        trial = assembly.train(self._score(assembly), options)
+        there = Outcome.of(_prediction(trial), self.graph, self.split.val).right
+        return _beyond_chance(int((there & ~here).sum()), int((here & ~there).sum()))
+
+    def _has_validation(self, assembly: Assembly) -> bool:
+        return assembly.inference.space.count(self.split.val & self.graph.labelled) > 0
+
+    def _score(self, assembly: Assembly) -> Scorer:
+        parts = {part: getattr(self.split, part) & self.graph.labelled for part in ("train", "val")}
+        return score_on(self.graph, parts, self.metric, assembly.inference.space)
+
+    def _history(self, settings: Settings, assembly: Assembly, checkpoint: Checkpoint | None) -> tuple[History, bool]:
+        score, options = None, settings.training
+        least = min(options.max_epochs, settings.values.get("least_epochs", 1))
+        if self._has_validation(assembly):
+            score = self._score(assembly)
+            options = replace(options, first_epoch=least - 1) if self.again else options
+        else:
+            options = replace(options, max_epochs=min(options.max_epochs, max(options.patience, least)))
+        file, identity = checkpoint or (None, "")
+        try:
+            history = assembly.train(score, options, path=file, run_id=identity, progress=self.progress)
+        except training.Interrupted as interruption:
+            return interruption.history, True
+        if history.best < 0 and history.end is End.NON_FINITE:
+            reason = "the loss is not finite; lower lr, or scale the features"
+            raise InputError(f"training ended in its first epoch: {reason}")
+        return history, False
+
+
+def _beyond_chance(gained: int, lost: int) -> bool:
+    """Return whether gains and losses of paired decisions differ by more than two standard errors (McNemar)."""
+    return gained - lost > 2 * math.sqrt(gained + lost)
 
 
 def _refitted(
@@ -260,6 +323,11 @@ class Outcome:
         all_rows = prediction.problem.space.all_rows
         parts = prediction.probabilities.cpu(), prediction.labels.cpu(), graph.y
         return cls(*(all_rows(part[nodes]) for part in parts))
+
+    @property
+    def right(self) -> Tensor:
+        """Mask of the nodes whose labels are all predicted."""
+        return (self.predicted == self.truth).reshape(len(self.truth), -1).all(1)
 
 
 def pooled(outcomes: Sequence[Outcome]) -> Calibration | None:

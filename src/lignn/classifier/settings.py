@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,6 +13,7 @@ from torch import Generator, nn
 
 from lignn import methods, training
 from lignn.declarations import (
+    AUTO,
     BACKBONE_PRESETS,
     CONTRACTIONS,
     DEFAULT_BACKBONE,
@@ -111,6 +112,15 @@ class Settings:
     def needs(self) -> frozenset[str]:
         """What the graph must have: "features", "edges"."""
         return METHODS[self.method].needs if isinstance(self.method, str) else frozenset({"edges"})
+
+    @property
+    def chooses_contraction(self) -> bool:
+        """Whether `fit` is to choose between a proved and a free contraction."""
+        return self.values.get("contraction") == AUTO
+
+    def with_contraction(self, kind: str) -> Settings:
+        """Return the same settings with a contraction that was chosen."""
+        return replace(self, values={**self.values, "contraction": kind})
 
     @property
     def dtype(self) -> torch.dtype:

@@ -33,6 +33,9 @@ def reproduce(
         bool, typer.Option("--dry-run", help="Print the plan with an estimate of the time, and run nothing.")
     ] = False,
     retry: Annotated[bool, typer.Option("--retry", help="Repeat failed runs.")] = False,
+    compare: Annotated[
+        Path | None, typer.Option(help="Folder of older records; compare the scores of the same runs with them.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:
     """Run a study of the paper and record every run; runs that have a record are not repeated."""
@@ -49,11 +52,16 @@ def reproduce(
             f"no run matches {' or '.join(only)}; rows of {chosen[0].name} are {', '.join(rows)}; "
             f"its datasets are {', '.join(datasets)}"
         )
+    for one in chosen:
+        if compare is not None and not (compare / f"{one.name}.jsonl").is_file():
+            raise InputError(f"{compare}: there are no records of {one.name} to compare with")
     results = []
     try:
         for one in chosen:
             agenda = runner.agenda(one, out, runs, only or (), retry)
             results.append(_plan(one, agenda, jobs, out) if dry_run else _run(one, agenda, jobs))
+            if compare is not None:
+                results[-1]["compared"] = _compared(one, agenda, compare)
             if not as_json:
                 _say(results[-1])
     except KeyboardInterrupt:
@@ -125,6 +133,15 @@ def _run(study: Study, agenda: Agenda, jobs: int) -> dict[str, Any]:
     }
 
 
+def _compared(study: Study, agenda: Agenda, folder: Path) -> list[dict[str, Any]]:
+    """Return the scores of the planned runs beside those in another folder."""
+    from lignn.studies import again, records
+
+    planned = {run.config.identity for run in agenda.todo} | {record["id"] for record in agenda.done}
+    new = [record for record in records.read(agenda.file) if record["id"] in planned]
+    return again.compared(new, records.read(records.file_of(folder, study.name)))
+
+
 def _failures(records: Sequence[Record]) -> list[str]:
     return [
         f"{record['row']}, {record['dataset']}, run {record['seed']}: {record['reason']}"
@@ -135,6 +152,16 @@ def _failures(records: Sequence[Record]) -> list[str]:
 
 def _say(result: dict[str, Any]) -> None:
     """Print a plan or a summary."""
+    _say_run(result)
+    for row in result.get("compared", []):
+        shared = f"{row['runs']} runs in both, {row['equal']} with the same score"
+        if row["runs"]:
+            interval = "" if row["low"] is None else f" [{row['low']:+.2f}, {row['high']:+.2f}]"
+            shared += f"; mean {row['new']:.2f}, before {row['old']:.2f}, difference {row['difference']:+.2f}{interval}"
+        typer.echo(f"  {row['cell']}: {shared}")
+
+
+def _say_run(result: dict[str, Any]) -> None:
     before = result["failed_before"]
     among = f" ({len(before)} of them failed)" if before else ""
     if "cells" in result:

@@ -141,13 +141,13 @@ def _attach_adjoint(fn: Map, solution: Solution, value: Tensor | None, solver: S
     if value is not None and not torch.is_grad_enabled():
         return value
     z = solution.value.detach().requires_grad_()
-    out = fn(z)
+    taped = getattr(fn, "taped", None)
+    out, compiled = (fn(z), None) if taped is None else taped(z)
     value = out if value is None else value
     if not out.requires_grad:
         return value
 
-    transposed = getattr(fn, "transposed", None)
-    vjp = _Transposed(out, z, None if transposed is None else transposed(z, out))
+    vjp = _Transposed(out, z, compiled)
 
     def solve_adjoint(b: Tensor) -> Tensor:
         solution.adjoints.append(adjoint(vjp, b, solver, space=space))

@@ -14,7 +14,8 @@ from functools import cache, cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
-from torch import Tensor, nn
+import torch
+from torch import Tensor
 
 from lignn.backbones import GCN, Backbone, Dropout
 from lignn.backbones.gcn import GCNConv
@@ -25,6 +26,7 @@ from lignn.labels import LabelInput
 from lignn.propagation import Adjacency
 
 if TYPE_CHECKING:
+    from lignn.methods.steps import BoundStep
     from lignn.propagation.fused import FusedStep, Limits, Outcome
 
 MOST_CLASSES = 16
@@ -35,52 +37,62 @@ _STATUSES = (Status.BUDGET, Status.CONVERGED, Status.BUDGET, Status.STALLED, Sta
 """Norms and statuses by their numbers in `propagation.solve_kernel`; 0 is a solve that has not ended."""
 
 
+CompiledAdjoint = Callable[[Tensor, Solver], Solution | None]
+"""Function of `b` and a solver that solves `g = Jᵀ g + b`, or returns None for a solver that it does not have."""
+
+
 @cache
-def _kernels() -> Any:
-    return import_module("lignn.propagation.fused")  # imports Numba, so not before the first solve
+def _kernels(name: str = "fused") -> Any:
+    return import_module(f"lignn.propagation.{name}")  # imports Numba, so not before the first solve
 
 
 def step_of(backbone: Backbone, features: Tensor, adj: Adjacency, multilabel: bool) -> FusedStep | None:
     """Return the fused step of a bound network, without an input yet; None if the network has to take the plain way."""
     if not (type(backbone) is GCN and features.device.type == "cpu" and _is_plain(backbone)):
         return None
-    first, second = (cast(GCNConv, conv) for conv in backbone.convs)
+    first, second, bias = (weight.detach() for weight in _weights(backbone))
     mask = cast(Dropout, backbone.dropouts[0]).mask(tuple(features.shape), features)
     kernels, nothing = _kernels(), features.new_empty(0)
     return kernels.FusedStep(
         adj,
-        first.lin.weight.detach()[:, : backbone.label_inputs].contiguous(),
-        second.lin.weight.detach().T.contiguous(),
+        first.contiguous(),
+        second.T.contiguous(),
         kernels.tiled(features.detach()),
         nothing,
         nothing,
-        second.bias.detach(),
+        bias,
         None if mask is None else kernels.tiled(mask),
         multilabel,
+        mask,
     )
 
 
+def _weights(backbone: GCN) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the weights of a step: of the label inputs (hidden×c), of the last layer (c×hidden), and its bias."""
+    first, second = (cast(GCNConv, conv) for conv in backbone.convs)
+    return first.lin.weight[:, : backbone.label_inputs], second.lin.weight, second.bias
+
+
 def _is_plain(backbone: GCN) -> bool:
-    """Return whether a GCN is one of two layers with few classes, nothing of which was exchanged or is watched."""
+    """Return whether a GCN has two layers and few classes, and no part of its step was exchanged or is watched."""
     if not 1 <= backbone.label_inputs == backbone.num_classes <= MOST_CLASSES:
         return False
-    parts = list(backbone.modules())
-    if [type(part) for part in parts] != _PARTS:
+    convs, dropouts = [*backbone.convs], [*backbone.dropouts]
+    if [type(part) for part in convs + dropouts] != [GCNConv, GCNConv, Dropout]:
         return False
-    dropout = cast(Dropout, backbone.dropouts[0])
+    (dropout,), parts = cast(list[Dropout], dropouts), [backbone, *convs, *dropouts, *(conv.lin for conv in convs)]
     redrawn = dropout.training and dropout.p > 0 and dropout.seed is None  # another mask in every call
     watched = any(part._forward_hooks or part._forward_pre_hooks or part._backward_hooks for part in parts)
     replaced = any(vars(part).keys() & _METHODS for part in parts)  # methods of one instance
-    return not (redrawn or watched or replaced)
+    return not (redrawn or watched or replaced) and all(type(part) is Linear for part in parts[-2:])
 
 
-_PARTS = [GCN, nn.ModuleList, GCNConv, Linear, GCNConv, Linear, nn.ModuleList, Dropout]
 _METHODS = {"features", "step", "forward", "linear", "after_linear", "activate", "propagated", "product", "mask"}
 
 
 @dataclass(frozen=True, eq=False)
 class InputMap:
-    """The map `Ŷ ↦ step(prepare(Ŷ))`. It is called in PyTorch; its solves are compiled where that applies.
+    """The map `Ŷ ↦ step(prepare(Ŷ))`. Its solves, taped steps and adjoints are compiled where that applies.
 
     Attributes:
         step: the step; one with a fused form has it in its attribute `fused`.
@@ -95,9 +107,32 @@ class InputMap:
     context: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def __call__(self, state: Tensor) -> Tensor:
-        """Compute one step in PyTorch, with gradients."""
-        with self.context():
-            return self.step(self.prepare(state))
+        """Compute one step, with gradients."""
+        return self.taped(state)[0]
+
+    def taped(self, state: Tensor) -> tuple[Tensor, CompiledAdjoint | None]:
+        """Compute one step with gradients; also return what solves its adjoint, None if that takes the plain way."""
+        step, inputs = self._fused, self.inputs
+        if step is None or inputs is None or not (torch.is_grad_enabled() and step.matrix.runs_here(state)):
+            with self.context():
+                return self.step(self.prepare(state)), None
+        bound, tape = cast("BoundStep", self.step), step.tape(state.detach().contiguous())
+        weights = _weights(cast(GCN, bound.backbone))
+        logits = _kernels("taped").Taped.apply(state, bound.features, *weights, step, tape, inputs.backward)
+        if not bound.activated:  # logits cannot be iterated
+            return logits, None
+        out = bound.output(logits)
+        output, backward, diagonal = out.detach(), inputs.backward.expand_as(out), bound.jacobian == "diagonal"
+
+        def solve(b: Tensor, solver: Solver) -> Solution | None:
+            limits, right = _limits(solver), b.contiguous()
+            if limits is None:
+                return None
+            return _solution(
+                lambda limits: step.solve_adjoint(right, tape.recorded, output, backward, limits, diagonal), limits
+            )
+
+        return out, solve
 
     @cached_property
     def _fused(self) -> FusedStep | None:
@@ -113,32 +148,6 @@ class InputMap:
         if limits is None or step is None:
             return None
         return _solution(lambda limits: step.solve(start.contiguous(), limits), limits)
-
-    def transposed(self, state: Tensor, out: Tensor) -> Callable[[Tensor, Solver], Solution | None] | None:
-        """Return a function of `b` and a solver that solves `g = Jᵀ g + b`, where J is the derivative at `state`.
-
-        It returns None for a solver that has to take the plain way. For a map without compiled solves there is no such
-        function.
-
-        Args:
-            state: the state.
-            out: the map's value there.
-        """
-        step, inputs = self._fused, self.inputs
-        if step is None or inputs is None:
-            return None
-        recorded, output = step.recorded(state.detach().contiguous()), out.detach().clone()
-        backward, diagonal = inputs.backward.expand_as(output), getattr(self.step, "jacobian", "exact") == "diagonal"
-
-        def solve(b: Tensor, solver: Solver) -> Solution | None:
-            limits, right = _limits(solver), b.contiguous()
-            if limits is None:
-                return None
-            return _solution(
-                lambda limits: step.solve_adjoint(right, recorded, output, backward, limits, diagonal), limits
-            )
-
-        return solve
 
 
 def _limits(solver: Solver) -> Limits | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import torch
+from torch import Tensor
 from torch.nn.functional import one_hot
 
 from lignn.equilibrium import Status, solve
@@ -70,9 +71,30 @@ def measure(prediction: Prediction) -> Starts | None:
     return Starts(contraction, random, opposite)
 
 
-def _differing(one: Prediction, other: Prediction) -> float:
-    """Return the share of nodes whose label differs; a tie that falls otherwise by rounding does not count."""
-    n, space = len(one.labels), one.problem.space
+def share_by_start(prediction: Prediction, starts: int) -> float:
+    """Return the share of the nodes whose prediction is not the same from all of so many random starts.
+
+    All solves, that from zero included, are plain iteration to a small tolerance.
+    """
+    bound, labels = prediction.bound, prediction.problem.labels
+    generator, (n, c) = torch.Generator().manual_seed(1), labels.onehot.shape
+    solver = Picard(tol=1e-6, max_steps=500)
+    found = bound.solve(torch.zeros_like(labels.onehot), solver)
+    apart = torch.zeros(n, dtype=torch.bool)
+    for _ in range(starts):
+        state = torch.rand(n, c, generator=generator).pow(4)  # most rows are nearly one class
+        state = state if labels.multilabel else state / state.sum(1, keepdim=True)
+        apart |= _moved(found, bound.solve(state.to(labels.onehot), solver)).cpu()
+    return apart.sum().item() / n
+
+
+def _moved(one: Prediction, other: Prediction) -> Tensor:
+    """Return the nodes whose label differs; a tie that falls otherwise by rounding does not count."""
     moved = (one.probabilities - other.probabilities).abs().amax(1) > _MOVED
-    differing = moved & (one.labels != other.labels).reshape(n, -1).any(1)
+    return moved & (one.labels != other.labels).reshape(len(moved), -1).any(1)
+
+
+def _differing(one: Prediction, other: Prediction) -> float:
+    """Return the share of nodes whose label differs."""
+    differing, space = _moved(one, other), one.problem.space
     return space.count(differing) / space.entries(differing)

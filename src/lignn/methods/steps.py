@@ -22,7 +22,7 @@ from lignn.methods.fused import InputMap, step_of
 from lignn.methods.problem import BoundMethod, LabelWeight, Prediction, Problem
 from lignn.propagation import Adjacency
 from lignn.propagation.operator_norms import least_norms
-from lignn.propagation.rows import dense
+from lignn.propagation.rows import Rows, dense
 
 if TYPE_CHECKING:
     from lignn.methods.label_inputted import LabelInputted
@@ -98,13 +98,16 @@ class BoundStep:
 
     def __call__(self, state: Tensor) -> Tensor:
         """Return `σ(step(features, Ŷ))`."""
-        logits = self.backbone.step(self.features, self.problem.rows(state), self.adj)
+        return self.output(self.backbone.step(self.features, self.problem.rows(state), self.adj))
+
+    def output(self, logits: Tensor | Rows) -> Tensor:
+        """Return `σ(logits)`, or the logits themselves."""
         return self.problem.labels.activation(logits, self.jacobian) if self.activated else dense(logits)
 
     @cached_property
     def fused(self) -> FusedStep | None:
         """The same map for the kernels of compiled solves; None if the network has no such form."""
-        if self.problem.streamed or not self.activated:
+        if self.problem.streamed:
             return None
         return step_of(self.backbone, self.features, self.adj, self.problem.labels.multilabel)
 

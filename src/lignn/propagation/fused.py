@@ -6,6 +6,7 @@ This module imports Numba, so the package imports it at the first use.
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -52,6 +53,21 @@ class Outcome:
 
 
 @dataclass(frozen=True, eq=False)
+class Tape:
+    """One step at a state, and what its derivative needs.
+
+    Attributes:
+        logits: the output before σ, n×c.
+        propagated: `P = Ã (scale ∘ Z + offset)`, n×c.
+        recorded: `D ∘ [P W + F > 0]` as tiles, for `FusedStep.solve_adjoint`.
+    """
+
+    logits: Tensor
+    propagated: Tensor
+    recorded: Tensor
+
+
+@dataclass(frozen=True, eq=False)
 class FusedStep:
     """`Z ↦ σ(Ã relu(Ã (scale ∘ Z + offset) W + F) V + b)`, or the transpose of its derivative; see `step_kernels`.
 
@@ -67,6 +83,7 @@ class FusedStep:
         bias: b, of length c.
         mask: factors D of the hidden layer as tiles; None for ones.
         sigmoid: whether σ is the sigmoid, else the softmax.
+        mask_rows: the same factors as `mask` as n×hidden, for gradients of weights.
     """
 
     matrix: SparseMatrix
@@ -78,17 +95,19 @@ class FusedStep:
     bias: Tensor
     mask: Tensor | None = None
     sigmoid: bool = False
+    mask_rows: Tensor | None = None
 
     def solve(self, start: Tensor, limits: Limits) -> Outcome:
         """Solve `Z = f(Z)`."""
         return _Run(self, start, self.scale, self.offset).solve(limits)
 
-    def recorded(self, state: Tensor) -> Tensor:
-        """Return `D ∘ [P W + F > 0]` at a state, as tiles, for `solve_adjoint`."""
+    def tape(self, state: Tensor) -> Tape:
+        """Take one step, and record what its derivative needs."""
         recorded = torch.empty_like(self.features)
         run = _Run(self, state, self.scale, self.offset, recorded=recorded)
         run.solve(Limits(0.0, 1, solve_kernel.RMS, None, 0.0))
-        return recorded
+        _, propagated, _, product = run.work[:, : len(state)]
+        return Tape(product + self.bias, propagated, recorded)
 
     def solve_adjoint(
         self, b: Tensor, recorded: Tensor, output: Tensor, scale: Tensor, limits: Limits, diagonal: bool = False
@@ -97,7 +116,7 @@ class FusedStep:
 
         Args:
             b: the right-hand side, n×c.
-            recorded: what `recorded` returned for the state at which J is taken.
+            recorded: what `tape` recorded at the state at which J is taken.
             output: the step's output at that state.
             scale: factors of the state, n×c, for the backward pass.
             limits: when to stop.
@@ -154,7 +173,8 @@ class _Run:
             "output": None if output is None else self._padded(output),
         }  # fmt: skip
         self.kept = list(tensors.values())  # the kernels have only addresses
-        x, p, q, y = (buffer.data_ptr() for buffer in self.work)
+        size = self.work[0].nbytes
+        x, p, q, y = (self.work.data_ptr() + number * size for number in range(4))
         self.numbers: dict[str, int] = {
             **{name: 0 if tensor is None else tensor.data_ptr() for name, tensor in tensors.items()},
             "x": x, "p": p, "q": q, "y": y,
@@ -173,64 +193,70 @@ class _Run:
         """Run the compiled loop until it ends."""
         states = self.start.new_empty((solve_kernel.STATES, self.padded))
         states[0] = self._padded(self.start)
-        residuals = np.empty(limits.max_steps)
-        team = np.zeros(solve_kernel.TEAM + 1, np.int64)
-        task, kept = self._task(limits, states, residuals, team)
-        function, burst = _advance(), min(max(BURST // max(self.step.work, 1), 1), limits.max_steps)
-        done = task.view(solve_kernel.SOLVE)[0]
-        done["burst"] = burst
+        history = self.start.new_empty((2 * limits.memory + 2 if limits.memory else 0, self.padded))
+        words, products = self._words(limits, states, history)
+        done, team = words["task"].numpy().view(solve_kernel.SOLVE)[0], words["team"]
+        function = _advance()
+        done["burst"] = min(max(BURST // max(self.step.work, 1), 1), limits.max_steps)
         while done["status"] == solve_kernel.RUNNING:
-            team[:] = 0
-            threads.run_in_threads(function, task.ctypes.data, self.threads)
-        del kept
-        status = int(done["status"])
-        at = done["at_value"]
+            team.zero_()
+            threads.run_in_threads(function, words["task"].data_ptr(), self.threads)
+        del products, history  # the kernels had only their addresses
+        status, at = int(done["status"]), done["at_value"]
         if status == solve_kernel.CONVERGED:
             at = done["at_f"]
         elif done["at_best"] >= 0 and not (status == solve_kernel.BUDGET and limits.memory == 0):
             at = done["at_best"]
         value = states[int(at)][: self.entries].view(self.start.shape).clone()
-        return Outcome(value, status, tuple(residuals[: done["steps"]].tolist()), float(done["contraction"]))
+        residuals = words["residuals"].view(torch.float64)[: int(done["steps"])].tolist()
+        return Outcome(value, status, tuple(residuals), float(done["contraction"]))
 
-    def _task(
-        self, limits: Limits, states: Tensor, residuals: np.ndarray, team: np.ndarray
-    ) -> tuple[np.ndarray, Sequence[Any]]:
-        """Return the task as 64-bit words, and arrays that have to stay alive while it is used."""
-        memory, size, dtype = limits.memory, states[0].nbytes, torch.finfo(self.start.dtype)
-        sums = np.zeros((self.blocks, step_kernels.SUMS))
-        history = self.start.new_empty((2 * memory + 2 if memory else 0, self.padded))
-        small = np.zeros(2 * step_kernels.MEMORY**2 + step_kernels.MEMORY + step_kernels.SUMS)
+    def _words(self, limits: Limits, states: Tensor, history: Tensor) -> tuple[dict[str, Tensor], Sequence[Any]]:
+        """Return everything small that the loop needs, as 64-bit words of one tensor, and the tasks of its products."""
+        lengths = {
+            "task": len(_PLACES), "team": solve_kernel.TEAM + 1, "residuals": limits.max_steps,
+            "sums": self.blocks * step_kernels.SUMS, "gram": 2 * step_kernels.MEMORY**2, "gamma": step_kernels.MEMORY,
+            "totals": step_kernels.SUMS,
+        }  # fmt: skip
+        parts = torch.zeros(sum(lengths.values()), dtype=torch.int64).split(list(lengths.values()))
+        words = dict(zip(lengths, parts, strict=True))
+        memory, size = limits.memory, states.nbytes // solve_kernel.STATES
         x, p, q, y = self.work
         product, first = self._product(x, p, limits.max_steps)
         _, second = self._product(q, y, limits.max_steps)
-        gamma = small.ctypes.data + 8 * 2 * step_kernels.MEMORY**2
-        task = np.empty(solve_kernel.SOLVE.itemsize // 8, np.int64)
-        numbers: dict[str, int] = self.numbers | {
-            "taken": team.ctypes.data + 8 * solve_kernel.TEAM, "z": states.data_ptr(), "remembers": memory > 0,
-            "r": history.data_ptr(), "last_r": history.data_ptr() + size, "values": history.data_ptr() + 2 * size,
-            "changes": history.data_ptr() + (2 + memory) * size, "gamma": gamma, "sums": sums.ctypes.data,
-            "team": team.ctypes.data, "yield_thread": _sched_yield(), "task": task.ctypes.data,
-            **dict(zip(("enter", "rows", "finish"), _addresses(self.c, self.kind), strict=True)),
-            "product": product,
+        enter, rows, finish = _addresses(self.c, self.kind)
+        start, past = states.data_ptr(), history.data_ptr()
+        numbers: dict[str, int] = self.numbers | {name: part.data_ptr() for name, part in words.items()} | {
+            "taken": words["team"].data_ptr() + 8 * solve_kernel.TEAM, "z": start, "remembers": memory > 0,
+            "r": past, "last_r": past + size, "values": past + 2 * size, "changes": past + (2 + memory) * size,
+            "yield_thread": _sched_yield(), "enter": enter, "rows": rows, "finish": finish, "product": product,
             "first_product": first.ctypes.data, "second_product": second.ctypes.data,
             "norm": limits.norm, "follows": memory == 0, "fixed": limits.fixed, "memory": memory,
             "max_steps": limits.max_steps, "at_f": -1, "at_last_z": -1, "at_last_f": -1, "at_best": -1,
-            "states": states.data_ptr(), "state_bytes": size, "residuals": residuals.ctypes.data,
-            "gram": small.ctypes.data, "totals": gamma + 8 * step_kernels.MEMORY,
+            "states": start, "state_bytes": size,
         }  # fmt: skip
+        dtype = torch.finfo(self.start.dtype)
         reals = {
             "tol": limits.tol, "growth": limits.growth or 0.0, "rounding": limits.rounding, "eps": dtype.eps,
-            "tiny": dtype.tiny, "shortest": np.inf,
+            "tiny": dtype.tiny, "shortest": math.inf,
         }  # fmt: skip
-        whole = [int(numbers.get(name, 0)) for name in step_kernels.FIELDS + solve_kernel.INTEGERS]
-        task[: len(whole)] = whole
-        task[len(whole) :].view(np.float64)[:] = [reals.get(name, 0.0) for name in solve_kernel.REALS]
-        return task, (sums, history, small, first, second)
+        task = words["task"].numpy()
+        whole = [0] * len(_PLACES)
+        for name, number in numbers.items():
+            whole[_PLACES[name]] = number
+        task[:] = whole
+        for name, real in reals.items():
+            task.view(np.float64)[_PLACES[name]] = real
+        return words, (first, second)
 
     def _product(self, dense: Tensor, out: Tensor, steps: int) -> tuple[int, np.ndarray]:
         """Return the address of the C function of a product, and the task to call it with."""
         ((function, task),) = self.step.matrix.product.prepared(dense, out, self.threads, steps)
         return ctypes.cast(function, ctypes.c_void_p).value or 0, task
+
+
+_PLACES = {name: place for place, name in enumerate(step_kernels.FIELDS + solve_kernel.INTEGERS + solve_kernel.REALS)}
+"""Position of each field of `solve_kernel.SOLVE`."""
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module
 from types import ModuleType
@@ -209,6 +209,9 @@ class SparseMatrix:
     @cached_property
     def _transposed(self) -> Self | None:
         """The transpose, or None if the matrix is symmetric."""
+        if self._pattern is not None:
+            transposed, places = self._pattern._transposed_pattern
+            return transposed.with_values(self.values[places])  # type: ignore[return-value]
         mine, other = self.to_scipy(), self.to_scipy().T.tocsr()
         if all(np.array_equal(getattr(mine, name), getattr(other, name)) for name in ("indptr", "indices", "data")):
             return None
@@ -217,28 +220,29 @@ class SparseMatrix:
         return transposed
 
     def with_values(self, values: Tensor) -> SparseMatrix:
-        """Return a matrix with other values at the same places, whose transpose is not sorted again."""
-        if self.original is not None:
-            return self.original.with_values(values.cpu()).to(self.device)
-        if values.shape != self.values.shape or values.dtype != self.dtype:
-            raise InputError(f"{self.nnz} values of {self.dtype} are needed, got {tuple(values.shape)}, {values.dtype}")
-        other = object.__new__(SparseMatrix)  # the structure was checked when this matrix was built
-        arrays = {"indptr": self.indptr, "indices": self.indices, "values": values, "shape": self.shape}
-        vars(other).update(arrays, original=None)
-        indptr, indices, order = self._sorted_by_column
-        back = object.__new__(SparseMatrix)
-        arrays = {"indptr": indptr, "indices": indices, "values": values[order], "shape": self.shape[::-1]}
-        vars(back).update(arrays, original=None, _transposed=other)
-        vars(other)["_transposed"] = back
+        """Return a matrix with the same positions and other entries.
+
+        The positions are neither checked nor transposed again, so that every epoch can have a matrix of its own.
+        """
+        if (values.shape, values.dtype, values.device) != (self.values.shape, self.dtype, self.device):
+            raise InputError(f"{self.nnz} entries of type {self.dtype} on {self.device} are needed")
+        other = object.__new__(SparseMatrix)  # without the checks
+        arrays = {"indptr": self.indptr, "indices": self.indices, "values": values.contiguous()}
+        vars(other).update(arrays, shape=self.shape, original=self.original, _pattern=self._pattern or self)
         return other
 
     @cached_property
-    def _sorted_by_column(self) -> tuple[Tensor, Tensor, Tensor]:
-        """The structure of the transpose, and the place of each of its entries in this matrix."""
-        _, indices, _ = self._arrays
-        places = sp.csr_array((np.arange(self.nnz), indices.numpy(), self.indptr.numpy()), shape=self.shape).T.tocsr()
-        indptr, columns = (torch.from_numpy(array).to(indices.dtype) for array in (places.indptr, places.indices))
-        return indptr, columns, torch.from_numpy(places.data)
+    def _pattern(self) -> SparseMatrix | None:
+        """The matrix that this one has its positions from; None if they are its own."""
+        return None  # `with_values` replaces it
+
+    @cached_property
+    def _transposed_pattern(self) -> tuple[SparseMatrix, Tensor]:
+        """The transpose, and the place in this matrix of each of its entries."""
+        mine = self.to_scipy()
+        places = sp.csr_array((np.arange(self.nnz), mine.indices, mine.indptr), shape=self.shape).T.tocsr()
+        entries = sp.csr_array((mine.data[places.data], places.indices, places.indptr), shape=places.shape)
+        return SparseMatrix._wrap(entries, self.dtype).to(self.device), torch.from_numpy(places.data).to(self.device)
 
     @property
     def _arrays(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -259,7 +263,7 @@ class SparseMatrix:
         if dense.dtype != self.dtype:
             raise InputError(f"the matrix is {self.dtype} and the tensor {dense.dtype}: convert one with .to(dtype)")
         needs_gradient = dense.requires_grad and torch.is_grad_enabled()
-        if not self._runs_here(dense):
+        if not self.runs_here(dense):
             return _spmm(*self._arrays, dense, self.T._arrays if needs_gradient else ())
         if needs_gradient:
             return _ProductHere.apply(dense, self)
@@ -268,7 +272,7 @@ class SparseMatrix:
                 return self.product(dense)
         return self.product(dense)
 
-    def _runs_here(self, dense: Tensor) -> bool:
+    def runs_here(self, dense: Tensor) -> bool:
         """Return whether a product is computed by the kernel and nobody watches operators.
 
         PyTorch's dispatcher takes several times longer than a product of a small graph. It is needed for other devices,
@@ -299,7 +303,9 @@ class SparseMatrix:
         dtype = dtype or self.dtype
         if (device, dtype) == (self.device, self.dtype):
             return self
-        on_cpu = self if self.original is None else self.original
+        on_cpu: Any = self if self.original is None else self.original
+        if self.original is not None and self._pattern is not None:
+            on_cpu = self.original.with_values(self.values.cpu())
         if dtype != self.dtype:
             on_cpu = type(self)(on_cpu.indptr, on_cpu.indices, on_cpu.values.to(dtype), self.shape)
         if device.type == "cpu":
@@ -330,5 +336,5 @@ class SparseMatrix:
 def scaled_rows(x: Tensor | SparseMatrix, factor: Tensor) -> Tensor | SparseMatrix:
     """Return a matrix with each row multiplied by a number."""
     if isinstance(x, SparseMatrix):
-        return replace(x, values=x.values * factor.repeat_interleave(x.indptr.diff(), output_size=x.nnz))
+        return x.with_values(x.values * factor.repeat_interleave(x.indptr.diff(), output_size=x.nnz))
     return x * factor[:, None]

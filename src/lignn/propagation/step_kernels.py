@@ -71,6 +71,7 @@ differences of f and of r, one row a slot: `mixes` slots are mixed into the stat
 """
 
 
+@cache
 def lanes(kind: Any) -> int:
     """Return the number of rows of a tile."""
     return TILE_BYTES // np.dtype(kind).itemsize

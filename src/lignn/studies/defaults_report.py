@@ -1,0 +1,151 @@
+"""Reports of the studies of the defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
+from statistics import mean, median
+
+from matplotlib.figure import Figure
+
+from lignn.evaluation import page
+from lignn.evaluation.page import Block, Picture, Section, Table
+from lignn.evaluation.summary import mean_and_deviation, paired
+from lignn.studies.records import FAILED, OK, Record
+
+BASE = "new"
+_TEXT = {
+    "defaults": "Each fit is given the labels of a few nodes and predicts all other labelled nodes; the rows of a "
+    "dataset are given the same labels. 'new' is `NodeClassifier()`, 'gcn' and 'label_input' are those methods with "
+    "the same preset and protocol, 'old' is the practical preset up to lignn 0.2. Accuracy in percent, mean ± standard "
+    "deviation over splits of seed 42; differences with paired 95 % intervals.",
+    "contraction": "LI-GCN with the practical preset and different bounds κ of the map's Lipschitz constant. 'Depend "
+    "on the start' is the share of all nodes whose prediction is not the same from five random starts.",
+}
+_TITLES = {"defaults": "What the defaults bring", "contraction": "What a bound of the contraction costs"}
+
+
+def write(folder: Path, study: str, found: Sequence[Record]) -> list[Path]:
+    """Write the report of a study into `folder`, and return its files."""
+    good = [record for record in found if record["status"] == OK]
+    blocks: list[Block] = [_TEXT[study]]
+    failed = [record for record in found if record["status"] == FAILED]
+    blocks += [f"{each['dataset']}, {each['row']}, run {each['seed']} failed: {each['reason']}" for each in failed]
+    if good:
+        blocks += [_scores(good), _costs(good)] if study == "defaults" else [_scores(good), _starts(good)]
+    if good and study == "contraction":
+        caption = "Accuracy against the share of predictions that depend on the start, for bounds κ from 0.95 to none"
+        blocks.append(Picture(study, caption, curve(good)))
+    return page.write(folder, _TITLES[study], [Section("Results", blocks)])
+
+
+def _names(good: Sequence[Record], what: str) -> list[str]:
+    return list(dict.fromkeys(record[what] for record in good))
+
+
+def _cell(good: Sequence[Record], row: str, dataset: str, value: str) -> dict[Hashable, float]:
+    """Return a value of every run."""
+    mine = [record for record in good if (record["row"], record["dataset"]) == (row, dataset)]
+    return {record["seed"]: record[value] for record in mine if record[value] is not None}
+
+
+def _scores(good: Sequence[Record]) -> Table:
+    """Return accuracies, and the differences of the first row to the others."""
+    rows = _names(good, "row")
+    base = BASE if BASE in rows else rows[0]
+    others = [row for row in rows if row != base]
+    lines = []
+    means: dict[str, list[float]] = {row: [] for row in others}
+    for dataset in _names(good, "dataset"):
+        cells = {row: {k: 100 * v for k, v in _cell(good, row, dataset, "score").items()} for row in rows}
+        differences = {row: paired(cells[base], cells[row]) for row in others}
+        for row, difference in differences.items():
+            means[row] += [] if difference is None else [difference.mean]
+        lines.append(
+            (
+                f"{dataset} ({_labels(good, dataset)})",
+                str(len(cells[base])),
+                *(mean_and_deviation(cells[row].values()) if cells[row] else "" for row in rows),
+                *("" if difference is None else difference.with_interval for difference in differences.values()),
+            )
+        )
+    average = ["mean of the datasets", "", *[""] * len(rows), *(f"{mean(d):+.2f}" if d else "" for d in means.values())]
+    header = ("dataset (labels a class)", "runs", *rows, *(f"{base} - {row}" for row in others))
+    return Table("Accuracy in percent of all nodes that were not labelled", header, [*lines, average])
+
+
+def _labels(good: Sequence[Record], dataset: str) -> str:
+    return next(record["config"]["labels"] for record in good if record["dataset"] == dataset)
+
+
+def _costs(good: Sequence[Record]) -> Table:
+    rows = _names(good, "row")
+    lines = []
+    for dataset in _names(good, "dataset"):
+        seconds = {row: _cell(good, row, dataset, "processor_seconds") for row in rows}
+        errors = {row: _cell(good, row, dataset, "calibration_error") for row in rows}
+        lines.append(
+            (
+                dataset,
+                *(f"{median(each.values()):.1f}" if each else "" for each in seconds.values()),
+                *(f"{mean(each.values()):.3f}" if each else "" for each in errors.values()),
+                *(_posed(good, row, dataset) for row in rows if row in (BASE, "old")),
+            )
+        )
+    kept = [row for row in rows if row in (BASE, "old")]
+    header = (
+        "dataset",
+        *(f"CPU s, {row}" for row in rows),
+        *(f"ECE, {row}" for row in rows),
+        *(f"equilibrium, {row}" for row in kept),
+    )
+    return Table("Median processor seconds of a fit, mean calibration error, and the equilibrium", header, lines)
+
+
+def _posed(good: Sequence[Record], row: str, dataset: str) -> str:
+    """Return the largest K̂ and share of predictions that depend on the start, and what was proved."""
+    measured = _cell(good, row, dataset, "K")
+    differing = _cell(good, row, dataset, "differing")
+    if not measured:
+        return ""
+    mine = [record for record in good if (record["row"], record["dataset"]) == (row, dataset)]
+    proved = sum(record["lipschitz"] is not None and record["lipschitz"] < 1 for record in mine)
+    return f"K̂ ≤ {max(measured.values()):.2f}, {100 * max(differing.values()):.1f} %\nproved {proved} of {len(mine)}"
+
+
+def _starts(good: Sequence[Record]) -> Table:
+    rows = _names(good, "row")
+    lines = []
+    for dataset in _names(good, "dataset"):
+        shares = {row: _cell(good, row, dataset, "differing") for row in rows}
+        largest = {row: _cell(good, row, dataset, "K") for row in rows}
+        cells = (
+            f"{100 * mean(shares[row].values()):.2f} %\nK̂ {mean(largest[row].values()):.2f}" if shares[row] else ""
+            for row in rows
+        )
+        lines.append((dataset, *cells))
+    return Table("Predictions that depend on the start, and K̂ over 100 steps; means", ("dataset", *rows), lines)
+
+
+def curve(good: Sequence[Record]) -> Figure:
+    """Draw one panel for each dataset: accuracy against the share of predictions that depend on the start."""
+    names, rows = _names(good, "dataset"), _names(good, "row")
+    drawing = Figure(figsize=(9.6, 6.0), layout="constrained")
+    panels = drawing.subplots(2, 3, squeeze=False).flatten()
+    for axes, name in zip(panels, names[:6], strict=False):
+        points: Mapping[str, tuple[float, float]] = {
+            row: (
+                100 * mean(_cell(good, row, name, "differing").values()),
+                100 * mean(_cell(good, row, name, "score").values()),
+            )
+            for row in rows
+            if _cell(good, row, name, "differing")
+        }
+        for row, (share, score) in points.items():
+            axes.plot(share, score, "o" if row != "measured" else "s", color="#1f5f99")
+            axes.annotate(row, (share, score), textcoords="offset points", xytext=(5, 3), fontsize=8)
+        axes.set(title=name, xlabel="depend on the start (%)", ylabel="accuracy (%)")
+        axes.margins(0.15)
+    for axes in panels[len(names) :]:
+        axes.set_visible(False)
+    return drawing
