@@ -14,7 +14,7 @@ import lignn
 QUICK = "--quick" in sys.argv  # as the tests run it
 
 graph = lignn.Graph.read(Path(__file__).parent / "payments")
-model = lignn.NodeClassifier(max_epochs=3 if QUICK else 200).fit(graph)
+model = lignn.NodeClassifier(backbone="sage", max_epochs=3 if QUICK else 200).fit(graph)
 decision = model.decision()
 print(model.report("val"))
 
