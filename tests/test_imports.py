@@ -15,6 +15,7 @@ ORDER = [
     "declarations",
     "atomic",
     "processes",
+    "clusters",
     "notebook",
     "graph",
     "features",

@@ -45,10 +45,14 @@ def test_the_state_is_as_near_as_the_certificate_says():
 def test_verdicts():
     assert fitted("lpa").diagnose().unique == "yes"
     assert "is unique" in str(fitted("lpa").diagnose())
-    deep = fitted().diagnose()
+    deep = fitted(backbone="gat", contraction="free").diagnose()
     assert deep.contracts
     assert (deep.unique, deep.bounds) == ("unknown", ())
     assert "not proved" in str(deep)
+    proved = fitted(contraction="proved").diagnose()
+    assert (proved.unique, proved.bounds[-1].name) == ("yes", "product")
+    assert 0 < proved.bounds[-1].value <= 0.95 + 1e-6
+    assert "The product of the layers' norms: " in str(proved)
     implicit = fitted("ignn", max_epochs=2).diagnose()
     assert (implicit.unique, implicit.spectral_radius) == ("yes", None)
 
@@ -66,7 +70,7 @@ def test_propagation_keeps_what_it_starts_with_where_no_label_arrives():
 def test_theorem_1_of_a_one_hop_network():
     found = fitted(backbone_options={"num_layers": 1}, hidden=None, max_epochs=3)
     certificate = found.diagnose()
-    assert [bound.name for bound in certificate.bounds] == ["as stated", "as proved", "spectral"]
+    assert [bound.name for bound in certificate.bounds] == ["as stated", "as proved", "spectral", "product"]
     weight = found.method_.step.backbone.convs[0].lin.weight[:, :3].detach()
     spectral = certificate.bounds[2]
     assert spectral.value == pytest.approx(torch.linalg.matrix_norm(weight, 2).item(), rel=1e-6)
@@ -78,7 +82,7 @@ def test_theorem_1_of_a_one_hop_network():
 def with_map(prediction, factor, contraction):
     """The same prediction, claimed to be of the map `z ↦ factor z`."""
     bound = replace(prediction.bound)
-    vars(bound)["step"] = lambda state: factor * state
+    vars(bound).update(step=lambda state: factor * state, lipschitz=None)
     return replace(prediction, bound=bound, solution=replace(prediction.solution, contraction=contraction))
 
 
@@ -103,13 +107,15 @@ def test_no_equilibrium_no_certificate(method):
 
 def with_step(prediction, step):
     bound = replace(prediction.bound)
-    vars(bound)["step"] = step
+    vars(bound).update(step=step, lipschitz=None)
     return replace(prediction, bound=bound)
 
 
 def test_another_start_that_gives_another_answer_is_told():
     """`softmax(20 z)` keeps the class it starts with, and moves little near it: K̂ of ten steps says nothing."""
-    prediction = with_step(fitted(max_epochs=3)._fitted.prediction, lambda state: (20 * state).softmax(1))
+    prediction = with_step(
+        fitted(max_epochs=3, contraction="free")._fitted.prediction, lambda state: (20 * state).softmax(1)
+    )
     starts = try_starts(prediction)
     assert starts.opposite > 0.6
     assert starts.random > 0.3
@@ -124,7 +130,7 @@ def test_another_start_that_gives_another_answer_is_told():
 
 def test_plain_iteration_is_measured_over_a_hundred_steps():
     """A map whose K̂ passes 1 after the twentieth step only."""
-    prediction, count = fitted(max_epochs=3)._fitted.prediction, 0
+    prediction, count = fitted(max_epochs=3, contraction="free")._fitted.prediction, 0
 
     def step(state):
         nonlocal count
@@ -155,6 +161,6 @@ def test_other_starts_are_tried_only_where_they_can_tell_something(method, optio
 
 def test_other_starts_of_several_classes_a_node():
     graph, split = random_graph(n=30, multilabel=True), half_split(30)
-    starts = fitted(graph=graph, split=split, max_epochs=3).diagnose().starts
+    starts = fitted(graph=graph, split=split, max_epochs=3, backbone="gat").diagnose().starts
     assert (starts.random, starts.opposite) == (0, 0)
     assert 0 < starts.contraction < 1

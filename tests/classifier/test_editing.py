@@ -71,7 +71,7 @@ def test_every_method_predicts_as_on_the_changed_graph(method):
 
 
 def test_a_changed_model_explains_takes_labels_and_is_saved(tmp_path):
-    classifier = fitted(max_epochs=3)
+    classifier = fitted(max_epochs=3, backbone="gat")
     update = classifier.remove_nodes(["node3", "node17"])
     assert int(update.kept.sum()) == 88
     assert "solved from zero (it is not proved" in str(update)

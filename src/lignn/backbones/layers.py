@@ -19,6 +19,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from lignn.backbones.first_product import FirstProduct
 from lignn.errors import ConfigError, InputError
 from lignn.propagation import Adjacency, Rows, SparseMatrix, StoredRows
+from lignn.store.share import entries_kept
 
 ALL_COLUMNS = slice(None)
 
@@ -139,14 +140,8 @@ class Dropout(Seeded):
 
 
 def dropout_mask(shape: tuple[int, ...], p: float, like: Tensor, generator: Generator | None) -> Tensor:
-    """Draw factors, 0 with probability p and else 1/(1-p), in the type and on the device of `like`.
-
-    Four entries share a random number of 64 bits, which is three times faster than a number each; p is rounded to a
-    multiple of 2^-16.
-    """
-    size = math.prod(shape)
-    words = torch.empty(-(-size // 4), dtype=torch.int64, device="cpu").random_(-(2**63), None, generator=generator)
-    kept = words.view(torch.int16)[:size].view(shape) >= round(p * 2**16) - 2**15
+    """Draw factors, 0 with probability p and else 1/(1-p), in the type and on the device of `like`."""
+    kept = entries_kept(math.prod(shape), p, generator).view(shape)
     return kept.to(like.device, like.dtype).div_(1 - p)
 
 

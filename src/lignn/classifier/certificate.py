@@ -20,6 +20,9 @@ Verdict = Literal["yes", "no", "unknown"]
 
 _TYPED = (TypedAdjacency, StreamedTyped)
 
+PRODUCT = "product"
+"""Name of the bound that contraction="proved" keeps (docs/how_it_works/contraction.md)."""
+
 
 @dataclass(frozen=True)
 class Certificate:
@@ -34,7 +37,7 @@ class Certificate:
         contraction: `K̂`, the largest ratio of two successive changes, in the solve and in plain iteration.
         spectral_radius: spectral radius of the map's Jacobian at the equilibrium; None if it was not found, or for
             methods whose state is not labels.
-        bounds: Theorem 1 in its three readings, if it applies (one-hop backbones).
+        bounds: Theorem 1 in its three readings, if it applies (one-hop backbones), and the product bound.
         unique: "yes" if that is proved (a bound holds, a linear map has a spectral radius below 1, or the method
             contracts by construction), "no" if plain iteration does not converge to it (spectral radius of at least 1)
             or another start gives other predictions, or label propagation keeps its start (at nodes that no known label
@@ -92,7 +95,8 @@ class Certificate:
 
 def _in_words(bound: Bound) -> str:
     holds = "holds: the map contracts" if bound.holds else "does not hold, which proves nothing"
-    return f"Theorem 1 ({bound.name}): {bound.value:.3g} < {bound.limit:.3g} {holds}."
+    name = "The product of the layers' norms" if bound.name == PRODUCT else f"Theorem 1 ({bound.name})"
+    return f"{name}: {bound.value:.3g} < {bound.limit:.3g} {holds}."
 
 
 def _start_matters(starts: Starts | None) -> bool:
@@ -133,7 +137,7 @@ def certify(prediction: Prediction, starts: Starts | None) -> Certificate:
         solution.tol,
         max(solution.contraction, 0.0 if starts is None else starts.contraction),
         radius,
-        tuple(theorem1_bounds(bound)),
+        tuple(bounds_of(bound)),
         unique,
         solution.message,
         starts,
@@ -153,10 +157,40 @@ def _spectral_radius(fn: Map | None, solution: Solution) -> float | None:
 def unique_for_all_labels(bound: BoundMethod) -> bool:
     """Return whether the equilibrium is proved to be unique whatever labels are known.
 
-    The method proves it, or a bound of Theorem 1 holds: clamping known rows cannot expand a map that contracts on all
-    of them. All other findings (K̂, spectral radius) belong to the labels they were measured with.
+    The method proves it, or a bound of the map's Lipschitz constant holds: clamping known rows cannot expand a map that
+    contracts on all of them. All other findings (K̂, spectral radius) belong to the labels they were measured with.
     """
-    return bound.proof is not None or any(bound.holds for bound in theorem1_bounds(bound))
+    return bound.proof is not None or any(each.holds for each in bounds_of(bound))
+
+
+def bounds_of(bound: BoundMethod) -> list[Bound]:
+    """Return all bounds that prove one equilibrium if they hold: Theorem 1, and the product over a network's layers."""
+    product = bound.lipschitz if bound.iterates else None
+    return [*theorem1_bounds(bound), *([] if product is None else [Bound(PRODUCT, product, 1.0)])]
+
+
+def one_line(prediction: Prediction, starts: Starts | None) -> str:
+    """Return in one line how well-posed the equilibrium of a prediction is; empty for methods without one.
+
+    Args:
+        prediction: the prediction.
+        starts: what other starts give, see `fitting.try_starts`.
+    """
+    bound = prediction.bound
+    if prediction.solution is None or not bound.iterates:
+        return ""
+    if unique_for_all_labels(bound):
+        factor = "" if bound.lipschitz is None else f" (a step shrinks differences to {bound.lipschitz:.2f} or less)"
+        return f"One equilibrium, proved for any labels{factor}."
+    if starts is None:
+        return "Whether there is one equilibrium was not measured; diagnose() tells more."
+    if starts.agree:
+        return f"One equilibrium, measured: K̂ {starts.contraction:.2f} over 100 steps, and all starts agree."
+    if starts.differing:
+        return (
+            f"{starts.differing:.2%} of the predictions depend on the start of the solve (K̂ {starts.contraction:.2f})."
+        )
+    return f"All starts agree, but K̂ is {starts.contraction:.2f}: one equilibrium is neither proved nor measured."
 
 
 def theorem1_bounds(bound: BoundMethod) -> list[Bound]:

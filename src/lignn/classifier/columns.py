@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import scipy.sparse as sp
 import torch
 
 from lignn.errors import InputError
 from lignn.graph import Graph, Split
+from lignn.propagation.sparse import unit_rows
 from lignn.store import StoredGraph
 
 if TYPE_CHECKING:
@@ -88,21 +88,13 @@ def prepared(graph: Graph, preparation: FeatureTransform | None, settings: Setti
     Without a preparation they are taken as they are, but for rows of sparse features: these may be divided by their
     lengths, so that a long text counts as much as a short one.
     """
+    unit = preparation is None and settings.values.get("unit_rows", False) and settings.values["features"] != "raw"
     if isinstance(graph, StoredGraph):
-        return graph
+        return graph.replace(unit_rows=unit)
     if preparation is None:
-        unit = settings.values.get("unit_rows", False) and settings.values["features"] != "raw"
         return graph.replace(x=unit_rows(graph.x)) if unit and isinstance(graph.x, sp.csr_array) else graph
     x = preparation.transform(_rows(graph, preparation), graph.name)
     return graph.replace(x=x if x.shape[1] else None, feature_names=None)
-
-
-def unit_rows(x: sp.csr_array) -> sp.csr_array:
-    """Return `x` with every row divided by its length; rows of zeros stay."""
-    length = np.sqrt(x.multiply(x).sum(1, dtype=np.float64))
-    factor = np.divide(1, length, out=np.zeros_like(length), where=length > 0)
-    data = x.data * np.repeat(factor, np.diff(x.indptr))
-    return sp.csr_array((data.astype(x.dtype, copy=False), x.indices, x.indptr), shape=x.shape)
 
 
 def new_rows(features: Any, preparation: FeatureTransform | None) -> Any:

@@ -356,13 +356,14 @@ def try_starts(prediction: Prediction) -> Starts | None:
     return None if unique_for_all_labels(prediction.bound) else measure(prediction)
 
 
-def warn_if_start_matters(prediction: Prediction) -> None:
+def warn_if_start_matters(prediction: Prediction) -> Starts | None:
     """Warn if another start gives other predictions; to be called by functions that the user calls.
 
-    A streamed graph is not solved again for this: it would take longer than many epochs. `diagnose` does it.
+    It returns what other starts give. A streamed graph is not solved again for this: it would take longer than many
+    epochs. `diagnose` does it.
     """
     if prediction.problem.streamed:
-        return
+        return None
     starts = try_starts(prediction)
     if starts is not None and starts.differing > 0:
         message = (
@@ -370,3 +371,4 @@ def warn_if_start_matters(prediction: Prediction) -> None:
             f"(K̂ {starts.contraction:.3g}): there are several equilibria; a larger mask_rate or feature_mask may help"
         )
         warnings.warn(message, ConvergenceWarning, stacklevel=3)
+    return starts

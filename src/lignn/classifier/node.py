@@ -17,7 +17,7 @@ from torch import Tensor
 from lignn.classifier import explain, fitting, imbalance, pictures, saving, scoring, suggest
 from lignn.classifier.assessment import Assessed
 from lignn.classifier.calibration import at_temperature
-from lignn.classifier.certificate import Certificate, certify
+from lignn.classifier.certificate import Certificate, certify, one_line
 from lignn.classifier.decision import Decision
 from lignn.classifier.draft import Draft
 from lignn.classifier.editing import GraphEditing
@@ -104,6 +104,8 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         calibration_: temperature and calibration error, None if there were too few held-out labels.
         temperature_: temperature of `calibration_`, or 1.
         metric_: name of the metric that chose the epoch.
+        well_posed_: one line of `fit` about its equilibrium: proved, measured, or how many predictions depend on the
+            start of the solve; empty for methods without an equilibrium.
     """
 
     def __init__(
@@ -202,7 +204,8 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         warn_if_unsolved(self._fitted.prediction)
         if self._fitted.interrupted:
             raise KeyboardInterrupt
-        warn_if_start_matters(self._fitted.prediction)
+        starts = warn_if_start_matters(self._fitted.prediction)
+        self.well_posed_ = one_line(self._fitted.prediction, starts)
         imbalance.warn(imbalance.about_predictions(self._fitted.prediction, self.split_, self._fitted.classes), level=1)
         return self
 

@@ -8,12 +8,12 @@ import typer
 
 from lignn.cli.output import Json, print_json
 from lignn.cli.predict import Model, not_calibrated
-from lignn.cli.workers import Workers, launch
+from lignn.cli.workers import Ray, Workers, launch
 
 
-def diagnose(model: Model, workers: Workers = 1, as_json: Json = False) -> None:
+def diagnose(model: Model, workers: Workers = 1, ray: Ray = None, as_json: Json = False) -> None:
     """Say whether a model's equilibrium was reached and is the only one, and how its confidence was calibrated."""
-    launch(workers)
+    launch(workers, ray)
     from lignn import classifier
     from lignn.processes import joined
 

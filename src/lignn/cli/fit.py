@@ -12,7 +12,7 @@ from lignn.cli.fit_auto import AUTO, Options
 from lignn.cli.fit_auto import fit as fit_auto
 from lignn.cli.options import NamedGraph, with_parameters
 from lignn.cli.output import Json
-from lignn.cli.workers import Workers, launch, refuse_several
+from lignn.cli.workers import Ray, Workers, launch, on_ray, refuse_several
 from lignn.declarations import DEFAULT_METRIC, METRICS
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def fit(
         str | None, typer.Option(help="With --method auto: networks to try, e.g. gcn,sage.", metavar="NAME,…")
     ] = None,
     workers: Workers = 1,
+    ray: Ray = None,
     memory: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Memory of each process for a store, e.g. 2GB; default: any.")
     ] = None,
@@ -65,9 +66,10 @@ def fit(
     options.check(parameters.get("method"))
     if parameters.get("method") == AUTO:
         options.refuse_store(workers, memory)
-        fit_auto(graph, out, resume, not no_graph, report, as_json, parameters, options)
+        with on_ray(ray):
+            fit_auto(graph, out, resume, not no_graph, report, as_json, parameters, options)
         return
-    launch(workers)
+    launch(workers, ray)
     _fit(graph, out, resume, no_graph, report, workers, memory, as_json, parameters)
 
 
@@ -153,12 +155,15 @@ def _resolved(classifier: NodeClassifier) -> dict[str, Any]:
 
 
 def resolved(settings: Settings) -> dict[str, Any]:
-    """Return every setting, the preset's among them; without those that the network does not have."""
-    from lignn.declarations import OF_NETWORK, PARAMETERS
+    """Return every setting, the preset's among them; without those that the network does not have.
+
+    A value that only a preset can have is left out: the preset sets it again.
+    """
+    from lignn.declarations import HELD_BACK, OF_NETWORK, PARAMETERS
 
     network = settings.network()
     offered = [name for name in PARAMETERS if name not in OF_NETWORK or name in network]
-    values = {name: value for name, value in settings.values.items() if name in offered}
+    values = {name: value for name, value in settings.values.items() if name in offered and value != HELD_BACK}
     options = {"method_options": dict(settings.method_options), "backbone_options": dict(settings.backbone_options)}
     return {"method": settings.method, "backbone": settings.backbone, **values, **options}
 

@@ -50,6 +50,7 @@ def say(classifier: NodeClassifier, out: Path, page: Path | None, as_json: bool,
         print_json(
             told
             | {"model": str(out), "settings": str(settings), "epochs": classifier.n_iter_, "end": str(history.end)}
+            | {"well_posed": classifier.well_posed_}
             | {"columns": {column.name: column.treatment for column in classifier.features_}}
             | {"best_epoch": history.best + 1 or None, "metric": classifier.metric_, "scores": scores}
             | {"report": {"part": part, **report.plain()}, "page": None if page is None else str(page)}
@@ -58,6 +59,8 @@ def say(classifier: NodeClassifier, out: Path, page: Path | None, as_json: bool,
         return
     typer.echo(_trained(classifier) + _scores(classifier, scores))
     typer.echo(f"{PARTS[part]}, {report}")
+    if classifier.well_posed_:
+        typer.echo(classifier.well_posed_)
     if reach is not None and reach.matters:
         typer.echo(str(reach))
     command = shlex.join(["lignn", "predict", str(out), *["--graph", "GRAPH"] * no_graph, "-o", "predictions.csv"])

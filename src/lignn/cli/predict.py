@@ -9,7 +9,7 @@ import typer
 
 from lignn.cli.options import Column, Ignore, Missing, NamedGraph, Undirected
 from lignn.cli.output import Json, print_json
-from lignn.cli.workers import Workers, launch
+from lignn.cli.workers import Ray, Workers, launch
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -46,10 +46,11 @@ def predict(
         Path | None, typer.Option(help="New or corrected labels (columns id, label): they take effect at once.")
     ] = None,
     workers: Workers = 1,
+    ray: Ray = None,
     as_json: Json = False,
 ) -> None:
     """Predict every node's label: id, label, confidence, evidence, the label given, all class probabilities."""
-    launch(workers)
+    launch(workers, ray)
     import torch
 
     from lignn.classifier import prediction_table

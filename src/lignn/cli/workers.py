@@ -1,13 +1,16 @@
-"""Commands that run in several processes: `--workers N` starts them, `torchrun` may do so too."""
+"""Commands that run in several processes: `--workers N` starts them, here or on a Ray cluster; `torchrun` may too."""
 
 from __future__ import annotations
 
+import inspect
 import os
 import shlex
 import signal
 import sys
-from collections.abc import Sequence
-from typing import Annotated, Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -15,6 +18,15 @@ from lignn.errors import InputError, ProcessError
 
 Workers = Annotated[
     int, typer.Option(min=1, metavar="N", help="Processes that share a store; each holds some of its parts.")
+]
+
+Ray = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Ray cluster to run on, local for one of this machine only; needs lignn\\[ray].",
+        show_default=False,
+    ),
 ]
 
 command: list[str] = []
@@ -31,9 +43,20 @@ def started() -> bool:
     return "RANK" in os.environ and os.environ.get("WORLD_SIZE", "1") != "1"
 
 
-def launch(count: int) -> None:
-    """Run the present command in so many processes, and exit as they do; return if this is one of them, or alone."""
-    if count == 1 or started():
+def launch(count: int, ray: str | None = None) -> None:
+    """Run the present command in so many processes, and exit as they do; return if this is one of them, or alone.
+
+    Args:
+        count: number of processes.
+        ray: address of the Ray cluster to run them on; None: this machine.
+    """
+    if started():
+        return
+    if ray is not None:
+        from lignn.cli import ray_processes
+
+        _end(ray_processes.run(ray, count, command), count)
+    if count == 1:
         return
     import logging
 
@@ -49,7 +72,8 @@ def launch(count: int) -> None:
     try:
         elastic_launch(config, sys.executable)("-m", "lignn", *command)
     except ChildFailedError as error:
-        raise _failed(error, count) from None
+        rank, failure = error.get_first_failure()
+        _end((rank, failure.exitcode), count)
     except Exception as error:
         if type(error).__name__ != "SignalException":
             raise
@@ -57,18 +81,51 @@ def launch(count: int) -> None:
     raise typer.Exit
 
 
-def _failed(error: Any, count: int) -> Exception:
-    """Return how the command ends after a process has failed: with its exit code, or with a sentence on its death."""
-    rank, failure = error.get_first_failure()
-    if failure.exitcode >= 0:
-        return typer.Exit(failure.exitcode)  # the process has told why
-    name = signal.Signals(-failure.exitcode).name
+def _end(failure: tuple[int, int] | None, count: int) -> NoReturn:
+    """End the command after its processes: with the exit code of a failed one, or with a sentence on its death.
+
+    Args:
+        failure: rank and exit code of the first process that failed; None if none did.
+        count: number of processes.
+    """
+    rank, code = failure or (0, 0)
+    if code >= 0:
+        raise typer.Exit(code)  # the process has told why
+    name = signal.Signals(-code).name
     why = " (perhaps there was not enough memory)" if name == "SIGKILL" else ""
     again = shlex.join(["lignn", *command, *([] if "--resume" in command else ["--resume"])])
-    return ProcessError(
+    raise ProcessError(
         f"process {rank + 1} of {count} was ended by {name}{why}, so that the run has stopped; "
         f"if it has left a checkpoint, go on with: {again}"
     )
+
+
+@contextmanager
+def on_ray(address: str | None) -> Iterator[None]:
+    """Run the tasks of many runs on a Ray cluster within the context; None: on this machine."""
+    from lignn.evaluation import workers  # which is slow to import
+
+    with workers.on_ray(address):
+        yield
+
+
+def with_ray(verb: Callable[..., None]) -> Callable[..., None]:
+    """Give a command of many runs the option `--ray`: its runs are tasks of that cluster, with the same records."""
+    signature = inspect.signature(verb, eval_str=True)
+
+    @wraps(verb)
+    def extended(ray: str | None = None, **values: Any) -> None:
+        if ray is None:
+            verb(**values)
+            return
+        with on_ray(ray):
+            verb(**values | {"jobs": max(values["jobs"], 2)})  # one alone would run in this process
+
+    option = inspect.Parameter("ray", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Ray)
+    extended.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[*(each.replace(kind=each.KEYWORD_ONLY) for each in signature.parameters.values()), option]
+    )
+    return extended
 
 
 def refuse_several(workers: int, graph: str) -> None:

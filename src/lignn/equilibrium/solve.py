@@ -278,6 +278,7 @@ def _iterate(fn: Map, z: Tensor, solver: Solver, space: Space) -> Solution:
             break
         value = fz
         z = rule(z, fz, change.delta)
+        del change  # its difference would be held during the next step
     if status is Status.CONVERGED:
         value = fz
     elif progress.best is not None and not (status is Status.BUDGET and solver.follows_map):
@@ -294,7 +295,7 @@ class _Progress:
         self.norm = norms.resolve(solver.norm)
         self.residuals: list[float] = []
         self.contraction = 0.0
-        self.last: tuple[Tensor, Tensor, float] | None = None
+        self.last: tuple[tuple[Tensor, Tensor] | None, float] | None = None
         self.shortest = math.inf
         self.since_shortest = 0
         self.best: Tensor | None = None
@@ -307,7 +308,7 @@ class _Progress:
             return Status.NON_FINITE
         ratio = self._ratio(z, change)
         self.contraction = max(self.contraction, ratio)
-        self.last = (z, change.value, change.length)
+        self.last = (None if self.solver.follows_map else (z, change.value), change.length)
         if size <= self.solver.tol:
             return Status.CONVERGED
         if change.length > _OUT_OF_BOUNDS * self.shortest:
@@ -328,10 +329,11 @@ class _Progress:
         """Return `‖f(z_i) - f(z_{i-1})‖ / ‖z_i - z_{i-1}‖`; for plain iteration, the ratio of the last two changes."""
         if self.last is None:
             return 0.0
-        last_z, last_value, last_length = self.last
-        if self.solver.follows_map:
+        states, last_length = self.last
+        if states is None:  # plain iteration: the last value is this state
             numerator, denominator = change.length, last_length
         else:
+            last_z, last_value = states
             numerator, denominator = change.space.norm(change.value - last_value), change.space.norm(z - last_z)
         # A step no larger than rounding says nothing about the map.
         if denominator <= 10 * torch.finfo(change.value.dtype).eps * change.value_length:

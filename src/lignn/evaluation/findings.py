@@ -16,6 +16,8 @@ _RESAMPLES = 200
 _FEWEST = 20
 """The fewest resamples on which a metric must be defined to give an interval."""
 _INTERVAL = (2.5, 97.5)
+_LITTLE = 3.0
+"""Points of a score in percent below which a gain that cannot be excluded is called none."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,11 @@ class Gap:
         if self.low is None or self.high is None:
             return 0
         return 1 if self.low > 0 else -1 if self.high < 0 else 0
+
+    @property
+    def none(self) -> bool:
+        """Whether a gain is excluded, or all but a little one."""
+        return self.mean <= 0 or (self.high is not None and self.high <= _LITTLE)
 
     def __str__(self) -> str:
         interval = "" if self.low is None else f" [{self.low:+.2f}, {self.high:+.2f}]"
@@ -145,7 +152,9 @@ def _about_edges(search: Search, graph: int, plain: int, found: Gap) -> str:
     if found.sign < 0:
         return f"The graph does harm: {without}, which uses features alone, is above {with_edges} ({found})."
     compared = f"{with_edges} against {without}: {found}"
-    return f"A model without the graph is as good: your edges do not clearly help ({compared})."
+    if found.none:
+        return f"A model without the graph is as good: your edges do not help ({compared})."
+    return f"Whether your edges help is not clear: more labels would tell ({compared})."
 
 
 def _about_labels(search: Search, inputs: int, through: int, found: Gap, edges: Gap | None) -> str:
@@ -153,16 +162,20 @@ def _about_labels(search: Search, inputs: int, through: int, found: Gap, edges: 
     compared = f"{with_labels} against {without}: {found}"
     if found.sign > 0:
         return f"Neighbours' labels help as inputs ({compared})."
+    if not found.none:
+        return f"Whether neighbours' labels help as inputs is not clear: more labels would tell ({compared})."
     if edges is not None and edges.sign > 0:
-        return f"Neighbours' features matter, their labels do not clearly ({compared})."
-    return f"Neighbours' labels do not clearly help as inputs ({compared})."
+        return f"Neighbours' features matter, their labels do not ({compared})."
+    return f"Neighbours' labels do not help as inputs ({compared})."
 
 
 def _about_features(search: Search, with_features: int, spread: int, found: Gap) -> str:
     compared = f"{_title(search, with_features)} against {_title(search, spread)}: {found}"
     if found.sign > 0:
         return f"Features help ({compared})."
-    return f"Edges and labels alone are as good: features do not clearly help ({compared})."
+    if found.none:
+        return f"Edges and labels alone are as good: features do not help ({compared})."
+    return f"Whether features help is not clear: more labels would tell ({compared})."
 
 
 def _title(search: Search, number: int) -> str:

@@ -1,4 +1,4 @@
-"""The runner of many tasks: worker processes with one thread each.
+"""The runner of many tasks: worker processes with one thread each, or the tasks of a Ray cluster.
 
 A worker that dies loses its task; the other tasks are not affected.
 """
@@ -14,8 +14,9 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Generator, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
 
@@ -79,13 +80,27 @@ class _Worker(Generic[Task]):
         self.connection.close()
 
 
+_CLUSTER: ContextVar[str | None] = ContextVar("cluster", default=None)
+"""Address of the Ray cluster that runs tasks; None: this machine."""
+
+
+@contextmanager
+def on_ray(address: str | None) -> Iterator[None]:
+    """Have `each` run its tasks on a Ray cluster within the context; None: in processes of this machine, as usual."""
+    before = _CLUSTER.set(address)
+    try:
+        yield
+    finally:
+        _CLUSTER.reset(before)
+
+
 def each(
     function: Callable[[Task], Any], tasks: Iterable[Task], jobs: int, until: float | None = None
 ) -> Generator[tuple[Task, Any], None, None]:
     """Call `function` with every task in `jobs` processes, and yield each task with its result or its `Failure`.
 
     The results come in the order in which they are ready. The processes end when the iteration does, also when it is
-    left early by an exception or Ctrl-C.
+    left early by an exception or Ctrl-C. Within `on_ray`, a cluster runs as many tasks at once as it has CPUs.
 
     Args:
         function: what to call.
@@ -93,6 +108,39 @@ def each(
         jobs: number of processes.
         until: a time of `time.monotonic` at which the iteration ends, whatever is still under way.
     """
+    address = _CLUSTER.get()
+    if address is None:
+        yield from _in_processes(function, tasks, jobs, until)
+    else:
+        yield from _on_cluster(function, tasks, address, until)
+
+
+def _on_cluster(
+    function: Callable[[Task], Any], tasks: Iterable[Task], address: str, until: float | None
+) -> Generator[tuple[Task, Any], None, None]:
+    from lignn import clusters
+
+    with clusters.connected(address) as ray:
+        remote = ray.remote(num_cpus=1, max_retries=0)(_outcome)
+        running = {remote.remote(function, task): task for task in tasks}
+        try:
+            while running:
+                found, _ = ray.wait(list(running), timeout=None if until is None else max(until - time.monotonic(), 0))
+                if not found:
+                    return
+                task = running.pop(ready := found[0])
+                try:
+                    yield task, ray.get(ready)
+                except ray.exceptions.RayError as error:
+                    yield task, Failure(f"the Ray task ended: {str(error).strip().splitlines()[0]}")
+        finally:
+            for left in running:
+                ray.cancel(left, force=True)
+
+
+def _in_processes(
+    function: Callable[[Task], Any], tasks: Iterable[Task], jobs: int, until: float | None
+) -> Generator[tuple[Task, Any], None, None]:
     waiting = list(reversed(list(tasks)))
     workers = [_Worker(function) for _ in range(min(jobs, len(waiting)))]
     try:
@@ -124,24 +172,29 @@ def _serve(connection: Connection, parent_in_main_thread: bool) -> None:
         function = connection.recv()  # Only now: unpickling it imports packages that take seconds.
     except EOFError:
         return
-    import torch
-
-    torch.set_num_threads(1)
-    warnings.simplefilter("ignore", DataWarning)  # the parent has read the same graph, and shown its notes
     while True:
         try:
             task = connection.recv()
         except EOFError:
             return
-        try:
-            result = function(task)
-        except LignnError as error:
-            result = Failure(str(error))
-            result.error = error if isinstance(error, InputError) else None
-        except Exception as error:  # An error in one task must not end the others.
-            at = traceback.extract_tb(error.__traceback__)[-1]
-            result = Failure(f"{type(error).__name__}: {error} ({at.filename.rpartition('/')[2]}, line {at.lineno})")
-        connection.send(result)
+        connection.send(_outcome(function, task))
+
+
+def _outcome(function: Callable[[Task], Any], task: Task) -> Any:
+    """Return the result of a task, or its `Failure`: an error in one task must not end the others."""
+    import torch
+
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore", DataWarning)  # the parent has read the same graph, and shown its notes
+    try:
+        return function(task)
+    except LignnError as error:
+        failure = Failure(str(error))
+        failure.error = error if isinstance(error, InputError) else None
+        return failure
+    except Exception as error:
+        at = traceback.extract_tb(error.__traceback__)[-1]
+        return Failure(f"{type(error).__name__}: {error} ({at.filename.rpartition('/')[2]}, line {at.lineno})")
 
 
 def _be_killed_with_parent() -> None:

@@ -101,6 +101,10 @@ class StoredProblem(Problem):
         shown = (self.labels.draw(generator) >= rate).to(self.dtype) / (1 - rate)
         return replace(self, x=self.x.scaled(shown))
 
+    def drop_features(self, rate: float, generator: Generator) -> StoredProblem:
+        """Set each entry of the features to zero with probability `rate`, and scale the others by `1/(1-rate)`."""
+        return replace(self, x=self.x.dropped(rate, generator)) if self.x.shape[1] else self
+
     @cached_property
     def evidence(self) -> Tensor:
         """Mask of the nodes that a known label reaches along the edges."""

@@ -68,7 +68,8 @@ class Rows:
 
     def kept(self, p: float, generator: Generator | None) -> Rows:
         """Return dropout's factors, 0 with probability p and 1/(1-p) otherwise, drawn as for a tensor in memory."""
-        return _Kept(self.share, self.sample, p, self.share.drawn(p, self.shape[1], generator))
+        bits = self.share.drawn(self.shape[1], lambda size: torch.rand(size, generator=generator) >= p)
+        return _Kept(self.share, self.sample, p, bits)
 
     def __matmul__(self, other: Tensor) -> Rows:
         return Mapped(operator.matmul, (self, other))

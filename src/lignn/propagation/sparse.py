@@ -338,3 +338,11 @@ def scaled_rows(x: Tensor | SparseMatrix, factor: Tensor) -> Tensor | SparseMatr
     if isinstance(x, SparseMatrix):
         return x.with_values(x.values * factor.repeat_interleave(x.indptr.diff(), output_size=x.nnz))
     return x * factor[:, None]
+
+
+def unit_rows(x: sp.csr_array) -> sp.csr_array:
+    """Return `x` with every row divided by its length; rows of zeros stay."""
+    length = np.sqrt(x.multiply(x).sum(1, dtype=np.float64))
+    factor = np.divide(1, length, out=np.zeros_like(length), where=length > 0)
+    data = x.data * np.repeat(factor, np.diff(x.indptr))
+    return sp.csr_array((data.astype(x.dtype, copy=False), x.indices, x.indptr), shape=x.shape)

@@ -64,7 +64,7 @@ class StreamedAdjacency:
             reversed_: whether the edges are taken in the other direction.
         """
         self.graph, self.share, self.dtype = graph, share, dtype
-        self.normalization, self.reversed = normalization, reversed_
+        self.normalization, self.self_loops, self.reversed = normalization, self_loops, reversed_
         self.kinds = graph.kinds if kinds is None else list(kinds)
         names = [graph.matrix_name("out" if reversed_ else "in", kind) for kind in self.kinds]
         degree, loops = np.zeros(len(share)), np.zeros(len(share), bool)
@@ -141,6 +141,25 @@ class StreamedAdjacency:
         if self.loops is not None:
             out.addcmul_(own, self.loops[:, None])
         return out if left is None else out.mul_(left[:, None])
+
+    def doubled(self) -> StreamedAdjacency:
+        """Return the operator in double precision."""
+        if self.dtype == torch.float64:
+            return self
+        options = (self.self_loops, torch.float64, self.kinds, self.reversed)
+        return StreamedAdjacency(self.graph, self.share, self.normalization, *options)
+
+    def diagonal(self) -> np.ndarray:
+        """Return the diagonal."""
+        found = torch.zeros(len(self.share), dtype=self.dtype) if self.loops is None else self.loops.clone()
+        for part in self.parts("out" if self.reversed and not self.graph.is_undirected else "in"):
+            matrix, rows = part.part.local, np.arange(part.rows.stop - part.rows.start)
+            on = np.repeat(rows, np.diff(matrix.indptr)) == matrix.indices
+            values = np.ones(on.sum()) if matrix.values is None else matrix.values[on]
+            found[part.rows.start + torch.from_numpy(matrix.indices[on])] += torch.from_numpy(values).to(self.dtype)
+        for factor in (self.left, self.right):
+            found = found if factor is None else found * factor
+        return found.numpy()
 
     def reached(self, known: Tensor) -> Tensor:
         """Return the mask of the rows that a row in `known` (a mask) reaches along the edges."""

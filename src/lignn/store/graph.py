@@ -29,7 +29,7 @@ from lignn.store.share import Share
 if TYPE_CHECKING:
     from lignn.features import Preparation
 
-_LIVE = ("y", "class_names", "splits", "name", "reading", "keeps_features")
+_LIVE = ("y", "class_names", "splits", "name", "reading", "keeps_features", "unit_rows")
 """Fields that may be replaced; the others are on the disk."""
 _PER_NODE = ("time", "group")
 """Fields with a number per node, which may be missing."""
@@ -48,6 +48,7 @@ class StoredGraph(Graph):
         last_part: number of the part after the last one.
         processes: all processes that hold parts; by default those of `lignn.processes.current`.
         keeps_features: whether products of features and weights are kept in memory, see `StoredRows`.
+        unit_rows: whether rows of sparse features are divided by their lengths when they are read.
     """
 
     path: Path
@@ -56,6 +57,7 @@ class StoredGraph(Graph):
     last_part: int
     processes: Processes
     keeps_features: bool
+    unit_rows: bool
 
     def __init__(self, path: str | Path, processes: Processes | None = None, keeps_features: bool = True) -> None:
         path, processes = Path(path), processes or current()
@@ -64,7 +66,7 @@ class StoredGraph(Graph):
         if parts < processes.count:
             raise InputError(f"{path}: has {parts} parts, too few for {processes.count} processes; build it with more")
         self._set(path=path, manifest=manifest, processes=processes, first_part=0, last_part=parts)
-        self._set(keeps_features=keeps_features)
+        self._set(keeps_features=keeps_features, unit_rows=False)
         y = torch.from_numpy(self.array("y")) if "y" in manifest["arrays"] else None
         classes = manifest["classes"]
         if y is not None:
