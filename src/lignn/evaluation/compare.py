@@ -144,11 +144,13 @@ def perform(run: Run) -> Result:
         classifier = NodeClassifier(method=run.method, calibrate=False, **run.parameters).fit(graph, split)
     seconds = time.perf_counter() - start
     sign = METRICS[classifier.metric_].sign
-    curve = tuple(sign * record["val"] for record in classifier.history_.epochs if "val" in record)
+    curve: list[float] = []
+    for record in classifier.history_.epochs:  # not every epoch is scored; the first one is
+        curve.append(sign * record["val"] if "val" in record else curve[-1])
     test, val = (sign * classifier.score(getattr(split, part) & graph.labelled) for part in ("test", "val"))
     report = classifier.report(split.test & graph.labelled)
     unsolved = str(caught[-1].message) if caught else None
-    return Result(run.method, run.number, test, val, seconds, len(curve), curve, unsolved, report)
+    return Result(run.method, run.number, test, val, seconds, len(curve), tuple(curve), unsolved, report)
 
 
 def split_of(graph: Graph, number: int) -> Split:
