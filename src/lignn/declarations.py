@@ -389,9 +389,7 @@ OF_LOSS = "class_weight"
 METHODS_WITH = {
     parameter: [name for name, method in METHODS.items() if parameter in method.parameters] or list(METHODS)
     for parameter in PARAMETERS
-} | {
-    each: [name for name, method in METHODS.items() if method.network != "none"] for each in (OF_LOSS, "input_dropout")
-}
+} | {OF_LOSS: [name for name, method in METHODS.items() if method.network != "none"]}
 """The methods that have each parameter."""
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+import lignn
 from lignn import NodeClassifier, Split
 from lignn.classifier import fitting
 from lignn.classifier.holdout import ENOUGH, Holdout
@@ -146,3 +147,13 @@ def test_the_mlp_learns_of_few_labels():
     assert "BatchNorm1d" not in parts
     paper = NodeClassifier("backbone", "mlp", preset="paper", **QUICK).fit(small_graph())
     assert [type(part).__name__ for part in paper.method_.modules()].count("BatchNorm1d") == 2
+
+
+def test_a_chosen_contraction_is_saved(tmp_path):
+    for contraction in (None, "auto"):
+        one = NodeClassifier(contraction=contraction, **QUICK).fit(small_graph())
+        one.save(tmp_path / "model")
+        again = lignn.load(tmp_path / "model")
+        assert again._fitted.settings.values["contraction"] == "proved"
+        assert np.array_equal(again.predict_proba(), one.predict_proba())
+        assert again.update_labels({0: 1}).warm

@@ -207,12 +207,14 @@ def perform(run: Run) -> Result:
         classifier = NodeClassifier(**{"method": run.method, "calibrate": False, **run.parameters}).fit(graph, split)
     seconds = time.perf_counter() - start
     sign = METRICS[classifier.metric_].sign
-    curve = tuple(sign * record["val"] for record in classifier.history_.epochs if "val" in record)
+    curve: list[float] = []
+    for record in classifier.history_.epochs:  # not every epoch is scored; the first one is
+        curve.append(sign * record["val"] if "val" in record else curve[-1])
     test, val = (sign * classifier.score(getattr(split, part) & graph.labelled) for part in ("test", "val"))
     report = classifier.report(split.test & graph.labelled)
     unsolved = str(caught[-1].message) if caught else None
     idle = classifier._fitted.prediction.bound.idle
-    return Result(run.method, run.number, test, val, seconds, classifier.n_iter_, curve, unsolved, report, idle)
+    return Result(run.method, run.number, test, val, seconds, classifier.n_iter_, tuple(curve), unsolved, report, idle)
 
 
 def split_of(graph: Graph, number: int) -> Split:
