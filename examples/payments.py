@@ -14,9 +14,9 @@ import lignn
 QUICK = "--quick" in sys.argv  # as the tests run it
 
 graph = lignn.Graph.read(Path(__file__).parent / "payments")
-model = lignn.NodeClassifier(max_epochs=3 if QUICK else 200).fit(graph)
+model = lignn.NodeClassifier(backbone="sage", max_epochs=3 if QUICK else 200).fit(graph)
 decision = model.decision()
-print(model.report("val"))
+print(f"{model.history_.final['val']:.0%} of the labels that were held back are predicted rightly")
 
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(15, 4), layout="constrained")
 graph.plot_transitions(left)

@@ -389,12 +389,47 @@ OF_LOSS = "class_weight"
 METHODS_WITH = {
     parameter: [name for name, method in METHODS.items() if parameter in method.parameters] or list(METHODS)
     for parameter in PARAMETERS
-} | {
-    each: [name for name, method in METHODS.items() if method.network != "none"] for each in (OF_LOSS, "input_dropout")
-}
+} | {OF_LOSS: [name for name, method in METHODS.items() if method.network != "none"]}
 """The methods that have each parameter."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A row of `lignn compare`: a method, over a network if it has one.
+
+    Attributes:
+        method: name of the method.
+        title: how people write it; `{}` stands for the network.
+        options: more options of the method.
+        labels: whether known labels are inputs.
+    """
+
+    method: str
+    title: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    labels: bool = True
+
+    @property
+    def has_network(self) -> bool:
+        """Whether there is a row for each network."""
+        return METHODS[self.method].network not in ("rows", "none")
+
+
+COMPARED: dict[str, Compared] = {
+    name: Compared(name, method.title, labels=name != BASELINE) for name, method in METHODS.items() if method.compared
+}
+for _rows in ("logistic", "boosted"):
+    _title = METHODS[_rows].title
+    COMPARED[f"{_rows}/features"] = Compared(_rows, f"{_title}, features only", {"neighbours": False}, labels=False)
+    COMPARED[_rows] = Compared(_rows, f"{_title} of neighbourhoods")
+"""The rows of `lignn compare` by name; the network alone is the first one."""
+
+
+def written(backbone: str) -> str:
+    """Return a network as people write it."""
+    return {"jknet": "JKNet"}.get(backbone, backbone.upper())
 
 
 def title(method: str, backbone: str) -> str:
     """Return a method over a backbone as people write it: GCN, GCN + C&S, LI-GCN."""
-    return METHODS[method].title.format({"jknet": "JKNet"}.get(backbone, backbone.upper()))
+    return METHODS[method].title.format(written(backbone))

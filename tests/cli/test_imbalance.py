@@ -11,10 +11,11 @@ import lignn
 from tests.cli.commands import outcome, run
 
 TINY = ("--max-epochs", "2", "--hidden", "4")
+FIT = (*TINY, "--no-refit")
 
 
 def test_a_metric_and_weights_by_name(place: Path) -> None:
-    out = run("fit", "mine", "-o", "new", *TINY, "--metric", "log_loss", "--class-weight", "red=2", "--class-weight",
+    out = run("fit", "mine", "-o", "new", *FIT, "--metric", "log_loss", "--class-weight", "red=2", "--class-weight",
               "blue=0.5")  # fmt: skip
     classifier = lignn.load("new")
     assert (classifier.metric_, classifier.class_weight) == ("log_loss", {"red": 2, "blue": 0.5})
@@ -22,24 +23,24 @@ def test_a_metric_and_weights_by_name(place: Path) -> None:
     assert f"log loss train {-classifier.history_.final['train']:.4f} (8 nodes), val {value:.4f} (2 nodes)" in out
     again = run("fit", "mine", "-o", "again", "--config", "new")
     assert again.replace("again", "new") == out
-    assert "\n2 epochs" in run("fit", "mine", "-o", "even", *TINY, "--class-weight", "balanced")
+    assert "\n2 epochs" in run("fit", "mine", "-o", "even", *FIT, "--class-weight", "balanced")
     assert lignn.load("even").class_weight == "balanced"
 
 
 def test_scores_come_with_a_guess_and_every_class(place: Path) -> None:
-    lines = run("fit", "mine", "-o", "new", *TINY).splitlines()
+    lines = run("fit", "mine", "-o", "new", *FIT).splitlines()
     lines = lines[lines.index("  x1  number: scaled") + 1 :]
     assert lines[1].startswith("validation nodes, F1-micro ")
     assert "; always 'red' scores 0.5000" in lines[1] or "; always 'blue' scores 0.5000" in lines[1]
     assert lines[2].split() == ["class", "precision", "recall", "support"]
     assert sorted(line.split()[0] for line in lines[3:5]) == ["blue", "red"]
-    told = json.loads(run("fit", "mine", "-o", "new", *TINY, "--json"))
+    told = json.loads(run("fit", "mine", "-o", "new", *FIT, "--json"))
     assert (told["metric"], told["report"]["part"], told["report"]["baseline"]) == ("f1_micro", "val", 0.5)
     assert [one["support"] for one in told["report"]["classes"]] == [1, 1]
 
 
 def test_a_page_of_a_fit(place: Path) -> None:
-    out = run("fit", "mine", "-o", "new", *TINY, "--report", "new.html")
+    out = run("fit", "mine", "-o", "new", *FIT, "--report", "new.html")
     assert out.splitlines()[-1] == "Report: new.html"
     text = Path("new.html").read_text(encoding="utf-8")
     assert text.count("<figure>") == 3

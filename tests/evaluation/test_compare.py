@@ -104,7 +104,7 @@ def test_the_verdict() -> None:
 def test_a_verdict_holds_for_all_methods_tried_at_once() -> None:
     base, better = [0.50, 0.40, 0.30], [0.62, 0.50, 0.45]  # p 0.015 alone, 0.077 among five
     assert comparison({"backbone": base, "lignn": better}).verdict.startswith("Yes")
-    among = {"backbone": base, **dict.fromkeys(METHODS[1:-1], base), "lignn": better}
+    among = {"backbone": base, **dict.fromkeys(METHODS[1:5], base), "lignn": better}
     assert comparison(among).verdict.startswith("Not clearly: at best, LI-GCN is 12.3 points above")
 
 
@@ -112,6 +112,40 @@ def test_one_run_has_no_interval() -> None:
     found = comparison({"backbone": [0.5], "lignn": [0.75]})
     assert found.rows[1].gain == "+25.00"
     assert found.verdict.startswith("In this one run LI-GCN is 25.0 points above GCN alone; more runs")
+
+
+def test_the_winner_is_named_only_beyond_chance() -> None:
+    base, better = [0.50, 0.40, 0.30], [0.80, 0.70, 0.605]
+    assert comparison({"backbone": base, "lpa": better}).winner == "LPA is the best of 2 models, beyond chance."
+    unsure = comparison({"backbone": base, "lpa": better, "logistic/features": [0.79, 0.72, 0.6]}).winner
+    assert unsure == (
+        "logistic regression, features only has the best mean, 70.33 ± 9.61, but chance does not rule out: LPA."
+    )
+
+
+def test_features_alone_are_no_label_method() -> None:
+    found = comparison({"backbone": [0.5, 0.4], "logistic/features": [0.9, 0.8], "lpa": [0.5, 0.4]})
+    assert "LPA is 0.0 points" in found.verdict
+
+
+def test_the_same_model_under_another_name_is_told_and_cannot_win() -> None:
+    found = comparison({"backbone": [0.5, 0.5], "correct_and_smooth": [0.5, 0.5], "lpa": [0.4, 0.3]})
+    results = tuple(replace(r, idle=r.method == "correct_and_smooth") for r in found.results)
+    found = replace(found, results=results)
+    assert found.reservations == ["GCN + C&S, 2 of 2 runs: took no steps, the same as the network alone"]
+    assert "C&S" not in found.verdict + found.winner
+    assert [row.idle for row in found.rows] == [False, False, True]
+
+
+def test_further_networks_have_rows_of_their_own() -> None:
+    planned = compare.plan(Source("karate"), {"hidden": 4}, 1, ["sage/label_input", "sage"], ["sage"])
+    assert {run.method: run.parameters for run in planned} == {
+        "backbone": {"hidden": 4, "seed": 0},
+        "sage": {"hidden": 4, "seed": 0, "method": "backbone", "backbone": "sage"},
+        "sage/label_input": {"hidden": 4, "seed": 0, "method": "label_input", "backbone": "sage"},
+    }
+    with pytest.raises(InputError, match="no method 'sage/lpa' to compare"):
+        compare.plan(Source("karate"), {}, 1, ["sage/lpa"], ["sage"])
 
 
 def test_equilibria_that_were_not_reached_are_told() -> None:
@@ -133,7 +167,8 @@ def test_a_run_is_a_function_of_its_parameters() -> None:
     one, two = compare.perform(run), compare.perform(run)
     assert replace(one, seconds=0, report=None) == replace(two, seconds=0, report=None)
     assert one.report.plain() == two.report.plain()
-    assert one.epochs == len(one.curve) == 3
+    assert one.epochs == 3
+    assert len(one.curve) == 2  # the first epoch and the last one
     assert compare.perform(replace(run, parameters={**run.parameters, "seed": 2})).curve != one.curve
 
 

@@ -21,7 +21,7 @@ Verdict = Literal["yes", "no", "unknown"]
 _TYPED = (TypedAdjacency, StreamedTyped)
 
 PRODUCT = "product"
-"""Name of the bound that contraction="proved" keeps (docs/contraction.md)."""
+"""Name of the bound that contraction="proved" keeps (docs/how_it_works/contraction.md)."""
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from lignn.declarations import (
     CONTRACTIONS,
     DEFAULT_BACKBONE,
     FEATURES,
+    HELD_BACK,
     KINDS,
     METHODS,
     METHODS_WITH,
@@ -100,6 +101,8 @@ class Settings:
         else:
             _check_beside(method, backbone, given, options)
         _check_solver(given)
+        if resolved is not None and given.get("contraction") == AUTO:
+            del given["contraction"]  # the saved model has the one that was chosen
         defaults = preset if resolved is None else resolved
         return cls(dict(parameters), method, backbone, {**defaults, **given}, frozenset(given), *options)
 
@@ -197,6 +200,8 @@ def _check_value(name: str, value: Any) -> None:
     """Check types and names here, and ranges only if no other place does."""
     declared = PARAMETERS[name]
     if (value is None and declared.optional) or (declared.takes_objects and not isinstance(value, str)):
+        return
+    if name == "refit" and value == HELD_BACK:  # as files of settings have it
         return
     types = KINDS[declared.kind]
     fits: bool = isinstance(value, types) and (bool in types or not isinstance(value, bool))

@@ -10,13 +10,12 @@ import typer
 
 from lignn.cli.options import NamedGraph, with_parameters
 from lignn.cli.output import Json, print_json, print_table
-from lignn.declarations import BASELINE, DEFAULT_BACKBONE, title
-from lignn.declarations import METHODS as DECLARED
+from lignn.declarations import BASELINE, COMPARED, DEFAULT_BACKBONE, written
 
 if TYPE_CHECKING:
     from lignn.evaluation.compare import Comparison, Result
 
-METHODS = tuple(name for name, method in DECLARED.items() if method.compared and name != BASELINE)
+METHODS = tuple(name for name in COMPARED if name != BASELINE)
 
 
 def _complete_method(incomplete: str) -> list[str]:
@@ -41,28 +40,36 @@ def compare(
     runs: Annotated[int, typer.Option(min=1, help="Number of splits, each with its own seed.")] = 5,
     jobs: Annotated[int, typer.Option(min=1, help="Number of processes, with one thread each.")] = os.cpu_count() or 1,
     only: Methods = None,
+    backbones: Annotated[
+        str | None,
+        typer.Option(help="Networks to compare, e.g. gcn,sage,mlp; the first is the baseline.", metavar="NAME,…"),
+    ] = None,
     as_json: Json = False,
     *,
     parameters: dict[str, Any],
 ) -> None:
-    """Compare the network alone, LPA, C&S, Label Input, Label Reuse and LI-GNN on the same splits."""
+    """Compare a network alone with LPA, C&S, Label Input, Label Reuse, LI-GNN and classifiers of tables."""
     from lignn.cli import progress, reading
     from lignn.evaluation import compare as comparing
     from lignn.evaluation import compare_report
 
     source = graph.source(parameters.get("features"))
-    methods = only or comparing.METHODS
+    others: list[str] = []
+    if backbones is not None:
+        first, *others = [name.strip() for name in backbones.split(",")]
+        parameters = {**parameters, "backbone": first}
     file = out or Path(f"compare-{graph.stem}.html")
     compare_report.check(file)
     reading.tell(reading.read(source, quiet=as_json), quiet=as_json)
-    total = len(comparing.plan(source, parameters, runs, methods))
-    backbone = parameters.get("backbone", DEFAULT_BACKBONE)
+    total = len(comparing.plan(source, parameters, runs, only, others))
+    known = comparing.entries([parameters.get("backbone", DEFAULT_BACKBONE), *others])
     with progress.of_runs(total, quiet=as_json) as tell:
 
         def report(result: Result) -> None:
-            tell(f"{title(result.method, backbone)}, {result.test:.4f} in {result.seconds:.0f} s")
+            row, network = known[result.method]
+            tell(f"{row.title.format(written(network))}, {result.test:.4f} in {result.seconds:.0f} s")
 
-        found = comparing.compare(source, parameters, runs, jobs, methods, report)
+        found = comparing.compare(source, parameters, runs, jobs, only, report, others)
     compare_report.write(found, file)
     if as_json:
         print_json(found.plain() | {"report": str(file)})
@@ -86,4 +93,5 @@ def _print(found: Comparison, file: Path) -> None:
     for reservation in found.reservations:
         typer.echo(f" {reservation}")
     typer.echo(f"\nDo labels help here? {found.verdict}")
+    typer.echo(found.winner)
     typer.echo(f"Report: {file}")

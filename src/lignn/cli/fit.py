@@ -155,12 +155,15 @@ def _resolved(classifier: NodeClassifier) -> dict[str, Any]:
 
 
 def resolved(settings: Settings) -> dict[str, Any]:
-    """Return every setting, the preset's among them; without those that the network does not have."""
-    from lignn.declarations import OF_NETWORK, PARAMETERS
+    """Return every setting, the preset's among them; without those that the network does not have.
+
+    A value that only a preset can have is left out: the preset sets it again.
+    """
+    from lignn.declarations import HELD_BACK, OF_NETWORK, PARAMETERS
 
     network = settings.network()
     offered = [name for name in PARAMETERS if name not in OF_NETWORK or name in network]
-    values = {name: value for name, value in settings.values.items() if name in offered}
+    values = {name: value for name, value in settings.values.items() if name in offered and value != HELD_BACK}
     options = {"method_options": dict(settings.method_options), "backbone_options": dict(settings.backbone_options)}
     return {"method": settings.method, "backbone": settings.backbone, **values, **options}
 

@@ -17,23 +17,26 @@ from lignn.classifier.settings import Settings
 from lignn.datasets.sources import Source
 from lignn.declarations import (
     BASELINE,
+    COMPARED,
     DEFAULT_BACKBONE,
     DEFAULT_METRIC,
     METHODS_WITH,
     METRICS,
     OF_SOLVER,
+    Compared,
     MetricDeclaration,
-    title,
+    written,
 )
-from lignn.declarations import METHODS as DECLARED
 from lignn.errors import ConvergenceWarning, ImbalanceWarning, InputError, SplitError, did_you_mean
 from lignn.evaluation import workers
 from lignn.evaluation.summary import Difference, mean_and_deviation, paired
 from lignn.graph import Graph, Split, splits
 from lignn.graph.split import PARTS
 from lignn.labels import Classes, KnownLabels
+from lignn.methods.tabular import boosting_is_here
 
-METHODS = tuple(name for name, method in DECLARED.items() if method.compared)
+METHODS = tuple(COMPARED)
+"""The rows for one network, in order; further networks have rows such as `sage/lignn`, and `sage` alone."""
 _FRACTIONS = (0.6, 0.2, 0.2)
 _SIGNIFICANT = 0.05
 
@@ -44,7 +47,7 @@ class Run:
 
     Attributes:
         source: of the graph.
-        method: name of the method.
+        method: name of the method, or of a row, whose parameters have the method.
         number: of the run; it chooses the split and the seed.
         parameters: of `NodeClassifier`.
     """
@@ -66,22 +69,36 @@ class Result:
     seconds: float
     epochs: int
     curve: tuple[float, ...]
-    """Validation score of every epoch."""
+    """Validation score of every epoch that was scored."""
     unsolved: str | None = None
     """What is to be said of an equilibrium that was not reached."""
     report: Report | None = None
     """Scores of the test nodes by class, and of a guess."""
+    idle: bool = False
+    """Whether a second stage took no steps, so that this is its base under another name."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A method over all runs: test scores as tables show them, most in percent, and seconds."""
+    """A method over all runs: test scores as tables show them, most in percent, and seconds.
+
+    Attributes:
+        method: name of the row.
+        title: how people write it.
+        scores: one a run.
+        difference: to the network alone.
+        seconds: mean time of a run.
+        labels: whether known labels are inputs.
+        idle: whether it is the network alone under another name, in all runs.
+    """
 
     method: str
     title: str
     scores: tuple[float, ...]
     difference: Difference | None
     seconds: float
+    labels: bool = True
+    idle: bool = False
 
     @property
     def score(self) -> str:
@@ -94,21 +111,67 @@ class Row:
         return "–" if self.difference is None else self.difference.with_interval
 
 
-def plan(source: Source, parameters: Mapping[str, Any], runs: int, methods: Sequence[str] = METHODS) -> list[Run]:
-    """Every method on every split; slow methods first, so that workers end together."""
-    for method in methods:
-        if method not in METHODS:
-            raise InputError(f"there is no method {method!r} to compare; {did_you_mean(method, METHODS)}")
-    if not set(methods) - {BASELINE}:
+def entries(backbones: Sequence[str]) -> dict[str, tuple[Compared, str]]:
+    """Return the rows for some networks by name: what is compared, and the network. The first one has short names."""
+    first, *others = backbones
+    found = {name: (one, first) for name, one in COMPARED.items()}
+    for other in others:
+        for name, one in COMPARED.items():
+            if one.has_network:
+                found[other if name == BASELINE else f"{other}/{name}"] = (one, other)
+    return found
+
+
+def plan(
+    source: Source,
+    parameters: Mapping[str, Any],
+    runs: int,
+    methods: Sequence[str] | None = None,
+    backbones: Sequence[str] = (),
+) -> list[Run]:
+    """Every row on every split; slow methods first, so that workers end together.
+
+    Args:
+        source: of the graph.
+        parameters: of `NodeClassifier`, for all rows that have them.
+        runs: number of splits.
+        methods: names of rows, beside the network alone; default all that fit the graph.
+        backbones: further networks, beside that of `parameters`.
+    """
+    known = entries([parameters.get("backbone", DEFAULT_BACKBONE), *backbones])
+    for method in methods or ():
+        if method not in known:
+            raise InputError(f"there is no method {method!r} to compare; {did_you_mean(method, known)}")
+    if methods is not None and not set(methods) - {BASELINE}:
         raise InputError(f"there is nothing to compare {BASELINE} with; name another method")
     Settings.of(NodeClassifier(**parameters).get_params(deep=False)).network()  # refuses what no method takes
+    wanted = set(_fitting(source.read(), known) if methods is None else methods) | {BASELINE}
     first = parameters.get("seed", 0)
-    chosen = [method for method in reversed(METHODS) if method in (BASELINE, *methods)]
     return [
-        Run(source, method, number, {**_applicable(method, parameters), "seed": first + number})
-        for method in chosen
+        Run(source, name, number, {**_parameters(*known[name], parameters), "seed": first + number})
+        for name in reversed(known)
+        if name in wanted
         for number in range(runs)
     ]
+
+
+def _fitting(graph: Graph, known: Mapping[str, tuple[Compared, str]]) -> list[str]:
+    """Return the rows that a graph has the parts for, without boosted trees if they are not installed."""
+    features = graph.num_features > 0 or graph.table is not None
+    trees = boosting_is_here() and not graph.is_multilabel
+    return [
+        name
+        for name, (one, _) in known.items()
+        if (features or one.options.get("neighbours", True)) and (trees or one.method != "boosted")
+    ]
+
+
+def _parameters(row: Compared, backbone: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a row's runs."""
+    own = _applicable(row.method, parameters)
+    own |= {"method": row.method} if row.options or backbone != parameters.get("backbone", DEFAULT_BACKBONE) else {}
+    own |= {"method_options": dict(row.options)} if row.options else {}
+    return own | ({"backbone": backbone} if row.has_network and backbone != DEFAULT_BACKBONE else {})
 
 
 def _applicable(method: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -141,14 +204,17 @@ def perform(run: Run) -> Result:
     start = time.perf_counter()
     with warnings.catch_warnings(record=True, action="always", category=ConvergenceWarning) as caught:
         warnings.simplefilter("ignore", ImbalanceWarning)  # the report says the same
-        classifier = NodeClassifier(method=run.method, calibrate=False, **run.parameters).fit(graph, split)
+        classifier = NodeClassifier(**{"method": run.method, "calibrate": False, **run.parameters}).fit(graph, split)
     seconds = time.perf_counter() - start
     sign = METRICS[classifier.metric_].sign
-    curve = tuple(sign * record["val"] for record in classifier.history_.epochs if "val" in record)
+    curve: list[float] = []
+    for record in classifier.history_.epochs:  # not every epoch is scored; the first one is
+        curve.append(sign * record["val"] if "val" in record else curve[-1])
     test, val = (sign * classifier.score(getattr(split, part) & graph.labelled) for part in ("test", "val"))
     report = classifier.report(split.test & graph.labelled)
     unsolved = str(caught[-1].message) if caught else None
-    return Result(run.method, run.number, test, val, seconds, len(curve), curve, unsolved, report)
+    idle = classifier._fitted.prediction.bound.idle
+    return Result(run.method, run.number, test, val, seconds, classifier.n_iter_, tuple(curve), unsolved, report, idle)
 
 
 def split_of(graph: Graph, number: int) -> Split:
@@ -191,6 +257,7 @@ class Comparison:
             not known.
         metric: name of the metric of all scores.
         note: why this metric was chosen, if none was given.
+        others: names of further networks.
     """
 
     graph: Mapping[str, Any]
@@ -200,6 +267,7 @@ class Comparison:
     guess: float | None
     metric: str = DEFAULT_METRIC
     note: str | None = None
+    others: tuple[str, ...] = ()
 
     @property
     def shown(self) -> MetricDeclaration:
@@ -208,17 +276,18 @@ class Comparison:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """One a method, in the order of `METHODS`."""
+        """One a row, in the order of `entries`."""
         rows: list[Row] = []
         base: dict[int, float] = {}
-        for method in METHODS:
-            own = sorted((result for result in self.results if result.method == method), key=lambda one: one.number)
+        for name, (compared, network) in entries([self.backbone, *self.others]).items():
+            own = sorted((result for result in self.results if result.method == name), key=lambda one: one.number)
             if own:
                 scores = {result.number: self.shown.factor * result.test for result in own}
-                base = scores if method == BASELINE else base
-                gain = None if method == BASELINE else paired(scores, base)
-                seconds = mean(result.seconds for result in own)
-                rows.append(Row(method, title(method, self.backbone), tuple(scores.values()), gain, seconds))
+                base = scores if name == BASELINE else base
+                gain = None if name == BASELINE else paired(scores, base)
+                seconds, idle = mean(result.seconds for result in own), all(result.idle for result in own)
+                shown = compared.title.format(written(network))
+                rows.append(Row(name, shown, tuple(scores.values()), gain, seconds, compared.labels, idle))
         return rows
 
     @property
@@ -236,7 +305,10 @@ class Comparison:
     def verdict(self) -> str:
         """The answer in a sentence; "yes" and "no" hold for all methods tried at once (Bonferroni)."""
         base, *others = self.rows
+        others = [row for row in others if row.labels and not row.idle]
         sign, compared = self.shown.sign, ((row, row.difference) for row in others if row.difference)
+        if not others:
+            return "Not here: no method that is given labels did anything beyond the network."
         best, gain = max(compared, key=lambda pair: sign * pair[1].mean)
         size = f"{abs(gain.mean):.3f}" if self.shown.lower_is_better else f"{abs(gain.mean):.1f} points"
         gap = f"{best.title} is {size} {'above' if gain.mean >= 0 else 'below'} {base.title} alone"
@@ -250,10 +322,33 @@ class Comparison:
         return f"No: every method that is given labels is worse; at best, {gap} ({basis})."
 
     @property
+    def winner(self) -> str:
+        """Which row is best, in a sentence; it is named as such only if it is above all others beyond chance."""
+        rows = [row for row in self.rows if not row.idle]
+        sign = self.shown.sign
+        best, *others = sorted(rows, key=lambda row: -sign * mean(row.scores))
+        if not others or len(best.scores) == 1:
+            return f"{best.title} has the best score of {len(rows)} models, {best.score}."
+        ours = dict(enumerate(best.scores))
+        near = []
+        for row in others:
+            gap = paired(ours, dict(enumerate(row.scores)))
+            clear = gap is not None and gap.p is not None and gap.p * len(others) < _SIGNIFICANT
+            near += [] if clear else [row.title]
+        if not near:
+            return f"{best.title} is the best of {len(rows)} models, beyond chance."
+        return f"{best.title} has the best mean, {best.score}, but chance does not rule out: {', '.join(near)}."
+
+    @property
     def reservations(self) -> list[str]:
-        """What else is to be known: methods whose equilibrium was not reached in some runs."""
+        """What else is to be known: methods whose equilibrium was not reached, or that are others by another name."""
         found = []
         for row in self.rows:
+            same = sum(result.idle for result in self.results if result.method == row.method)
+            if same:
+                found.append(
+                    f"{row.title}, {same} of {len(row.scores)} runs: took no steps, the same as the network alone"
+                )
             messages = [result.unsolved for result in self.results if result.method == row.method and result.unsolved]
             if messages:
                 found.append(f"{row.title}, {len(messages)} of {len(row.scores)} runs: {messages[0]}")
@@ -267,7 +362,7 @@ class Comparison:
     def plain(self) -> dict[str, Any]:
         """Everything as plain values."""
         rows = [
-            {"method": row.method, "title": row.title, "test": row.scores, "seconds": row.seconds}
+            {"method": row.method, "title": row.title, "test": row.scores, "seconds": row.seconds, "idle": row.idle}
             | {"difference": None if row.difference is None else asdict(row.difference)}
             for row in self.rows
         ]
@@ -276,7 +371,13 @@ class Comparison:
             {**vars(result), "report": None if result.report is None else result.report.plain()}
             for result in self.results
         ]
-        return facts | {"metric": self.metric, "verdict": self.verdict, "rows": rows, "runs": runs}
+        return facts | {
+            "metric": self.metric,
+            "verdict": self.verdict,
+            "winner": self.winner,
+            "rows": rows,
+            "runs": runs,
+        }
 
 
 def compare(
@@ -284,19 +385,20 @@ def compare(
     parameters: Mapping[str, Any],
     runs: int = 5,
     jobs: int = 1,
-    methods: Sequence[str] = METHODS,
+    methods: Sequence[str] | None = None,
     report: Callable[[Result], None] = lambda _: None,
+    backbones: Sequence[str] = (),
 ) -> Comparison:
-    """Run every method on `runs` splits of a graph."""
+    """Run every row on `runs` splits of a graph; see `plan`."""
     graph = source.read()
     metric, note = metric_of(graph, parameters)
-    results = execute(plan(source, {**parameters, "metric": metric}, runs, methods), jobs, report)
+    results = execute(plan(source, {**parameters, "metric": metric}, runs, methods, backbones), jobs, report)
     guesses = [result.report.baseline for result in results if result.report is not None]
     guess = METRICS[metric].factor * mean(guesses) if guesses else None
     sizes = {name: getattr(graph, f"num_{name}") for name in ("nodes", "edges", "features", "classes")}
     facts = {"name": graph.name, **sizes, "labelled": int(graph.labelled.sum())}
     backbone = parameters.get("backbone", DEFAULT_BACKBONE)
-    return Comparison(facts, backbone, parameters, tuple(results), guess, metric, note)
+    return Comparison(facts, backbone, parameters, tuple(results), guess, metric, note, tuple(backbones))
 
 
 def metric_of(graph: Graph, parameters: Mapping[str, Any]) -> tuple[str, str | None]:

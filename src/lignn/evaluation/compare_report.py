@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from pathlib import Path
 from statistics import mean
 
@@ -12,12 +13,12 @@ from lignn.atomic import check_file
 from lignn.declarations import METHODS
 from lignn.errors import InputError
 from lignn.evaluation import class_scores, page
-from lignn.evaluation.compare import Comparison
-from lignn.evaluation.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
+from lignn.evaluation.compare import Comparison, entries
+from lignn.evaluation.drawing import BLACK, BLUE, GREEN, GREY, OLIVE, ORANGE, PURPLE, SKY_BLUE, VERMILION
 from lignn.evaluation.summary import format_duration
 
-_COLOURS = (GREY, ORANGE, GREEN, PURPLE, VERMILION, BLUE)
-"""Colours of the rows, in their order."""
+_COLOURS = (GREY, ORANGE, GREEN, PURPLE, VERMILION, BLUE, OLIVE, SKY_BLUE, BLACK)
+"""Colours of the rows, in their order; they repeat."""
 _CAPTION = "Test score of every run, and validation score of every epoch of the first run"
 
 
@@ -46,6 +47,7 @@ def sections(comparison: Comparison, picture: page.Picture) -> list[page.Section
     notes = [f"Note: {comparison.note}."] if comparison.note else []
     answer: list[page.Block] = [
         comparison.verdict,
+        comparison.winner,
         table,
         _reading(comparison),
         *notes,
@@ -87,12 +89,12 @@ def _reading(comparison: Comparison) -> str:
 
 
 def _compared(comparison: Comparison) -> list[str | page.Table | page.Picture]:
-    graph = comparison.graph
+    graph, known = comparison.graph, entries([comparison.backbone, *comparison.others])
     given = ", ".join(f"{name} = {value}" for name, value in comparison.parameters.items())
     return [
         f"{graph['name']}: {graph['nodes']:,} nodes, {graph['edges']:,} directed edges, {graph['features']:,} "
         f"features, {graph['labelled']:,} labelled nodes in {graph['classes']} classes.",
-        *(f"{row.title}: {METHODS[row.method].summary}." for row in comparison.rows),
+        *(f"{row.title}: {METHODS[known[row.method][0].method].summary}." for row in comparison.rows),
         f"Settings that were given: {given or 'none'}; all others are the preset's.",
     ]
 
@@ -111,7 +113,7 @@ def draw(comparison: Comparison) -> Figure:
 
 def _draw_scores(axes: Axes, comparison: Comparison) -> None:
     rows = comparison.rows
-    for place, (row, colour) in enumerate(zip(rows, _COLOURS, strict=False)):
+    for place, (row, colour) in enumerate(zip(rows, cycle(_COLOURS), strict=False)):
         centre = mean(row.scores)
         axes.barh(place, centre, color=colour, alpha=0.5, height=0.6)
         axes.scatter(row.scores, [place] * len(row.scores), s=18, color=colour, edgecolor="black", lw=0.6, zorder=3)
@@ -128,7 +130,7 @@ def _draw_scores(axes: Axes, comparison: Comparison) -> None:
 def _draw_curves(axes: Axes, comparison: Comparison) -> None:
     first = min(result.number for result in comparison.results)
     curves = {result.method: result.curve for result in comparison.results if result.number == first}
-    for row, colour in zip(comparison.rows, _COLOURS, strict=False):
+    for row, colour in zip(comparison.rows, cycle(_COLOURS), strict=False):
         if curve := curves[row.method]:
             epochs = range(1, len(curve) + 1)
             axes.plot(

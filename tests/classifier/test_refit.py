@@ -1,0 +1,159 @@
+"""Labels that a fit holds back by itself: folds, training again, and what they may never change."""
+
+import numpy as np
+import pytest
+import torch
+
+import lignn
+from lignn import NodeClassifier, Split
+from lignn.classifier import fitting
+from lignn.classifier.holdout import ENOUGH, Holdout
+from tests.classifier.small import small_graph, small_split
+from tests.problems import random_graph
+
+QUICK = {"hidden": 8, "max_epochs": 8, "precision": "float64"}
+
+
+def flipped(graph, nodes):
+    return graph.replace(y=torch.where(nodes, (graph.y + 1) % 3, graph.y))
+
+
+def weights(classifier):
+    return torch.cat([weight.flatten() for weight in classifier.method_.parameters()])
+
+
+@pytest.mark.parametrize("contraction", ["auto", "proved", "measured", "free"])
+def test_test_labels_change_nothing(contraction):
+    graph, split = small_graph(), small_split()
+    one, other = (
+        NodeClassifier(contraction=contraction, **QUICK).fit(each, split)
+        for each in (graph, flipped(graph, split.test))
+    )
+    assert torch.equal(weights(one), weights(other))
+    assert np.array_equal(one.predict_proba(), other.predict_proba())
+
+
+def test_given_validation_labels_choose_the_epoch_and_train_only_if_asked_to():
+    graph, split = small_graph(), small_split()
+    wrong = flipped(graph, split.val)
+
+    def path(graph, **options):
+        history = NodeClassifier(calibrate=False, contraction="proved", **QUICK, **options).fit(graph, split)
+        return [epoch["loss"] for epoch in history.history_.epochs], weights(history)
+
+    (losses, _), (other_losses, _) = path(graph), path(wrong)
+    assert losses == other_losses  # every weight of every epoch is the same; only the epoch may be another
+    assert not torch.equal(path(graph, refit=True)[1], path(wrong, refit=True)[1])
+    one = NodeClassifier(**QUICK).fit(graph, split)
+    assert torch.equal(one.split_.val, split.val)
+    assert not one.decision().known[split.val.numpy()].any()
+
+
+def test_labels_that_fit_held_back_are_trained_on_by_default():
+    graph = small_graph()
+    one = NodeClassifier(**QUICK).fit(graph)
+    assert not one.split_.val.any()
+    assert torch.equal(one.split_.train, graph.labelled)
+    assert one.decision().known.all()
+    kept = NodeClassifier(refit=False, **QUICK).fit(graph)
+    assert kept.split_.val.any()
+    assert not torch.equal(weights(one), weights(kept))
+    paper = NodeClassifier(preset="paper", **QUICK).fit(graph)
+    assert paper.split_.val.any()
+
+
+def test_few_labels_are_held_back_in_folds_without_overlap_and_many_are_not():
+    graph = small_graph()
+    held = Holdout.of(graph, None, seed=0, most_folds=3)
+    parts = [held.split, *held.folds]
+    assert (held.own, len(parts)) == (True, 3)
+    assert sum(part.val for part in parts).max() == 1
+    for part in parts:
+        assert torch.equal(part.train | part.val, graph.labelled)
+        assert not (part.train & part.val).any()
+    assert torch.equal(held.split.val, Holdout.of(graph, None, seed=0).split.val)
+    many = random_graph(n=4000)
+    held = Holdout.of(many, None, seed=0, most_folds=3)
+    assert held.folds == ()
+    assert abs(int(held.split.val.sum()) - ENOUGH) <= many.num_classes
+    given = Holdout.of(graph, small_split(), seed=0, most_folds=3)
+    assert (given.own, given.folds) == (False, ())
+    empty = Split(small_split().train, torch.zeros(90, dtype=torch.bool), small_split().test)
+    assert Holdout.of(graph, empty, seed=0, most_folds=3).own
+
+
+def test_the_temperature_is_of_labels_that_no_weight_has_seen(monkeypatch):
+    """Every fold's prediction is of a method that was not given the labels of the fold."""
+    seen = []
+    refitted = fitting._refitted
+
+    def noted(settings, graph, split, first, history, known):
+        seen.append((split, known.mask))
+        return refitted(settings, graph, split, first, history, known)
+
+    monkeypatch.setattr(fitting, "_refitted", noted)
+    graph = small_graph()
+    one = NodeClassifier(folds=3, **QUICK).fit(graph)
+    *folds, (_, last) = seen
+    assert len(folds) == 2
+    assert all(not (split.val & known).any() for split, known in folds)
+    assert torch.equal(last, graph.labelled)
+    assert one.calibration_.nodes == 3 * 18
+
+
+def test_a_free_contraction_is_chosen_only_beyond_chance():
+    assert fitting._beyond_chance(5, 0)
+    assert not fitting._beyond_chance(4, 0)
+    assert not fitting._beyond_chance(10, 5)
+    assert fitting._beyond_chance(40, 20)
+
+
+def test_the_loss_of_logits_is_that_of_probabilities():
+    from lignn.labels import KnownLabels
+
+    for multilabel in (False, True):
+        graph = random_graph(n=30, multilabel=multilabel)
+        labels = KnownLabels.of(graph, graph.labelled, torch.float64)
+        logits = torch.randn(30, labels.num_classes, dtype=torch.float64, requires_grad=True)
+        one, other = labels.loss_of_logits(logits, labels.mask), labels.loss(labels.activation(logits), labels.mask)
+        assert one.item() == pytest.approx(other.item(), rel=1e-12)
+        gradients = [torch.autograd.grad(loss, logits)[0] for loss in (one, other)]
+        torch.testing.assert_close(*gradients)
+    far = (1000 * logits).detach().requires_grad_()
+    assert torch.autograd.grad(labels.loss_of_logits(far, labels.mask), far)[0].abs().max() > 0
+
+
+def test_dropped_features_keep_their_mean_and_their_transpose():
+    from lignn.methods import Problem
+
+    graph = small_graph()
+    import scipy.sparse as sp
+
+    sparse = graph.replace(x=sp.csr_array((graph.x.numpy() > 0) * 1.0))
+    problem = Problem.of(sparse, graph.labelled, torch.float64)
+    dropped = problem.drop_features(0.25, torch.Generator().manual_seed(0))
+    dense = dropped.x.to_dense()
+    assert set(dense.unique().tolist()) == {0.0, 1 / 0.75}
+    assert torch.equal(dropped.x.T.to_dense(), dense.T)
+    assert dense.sum() == pytest.approx(problem.x.to_dense().sum().item(), rel=0.15)
+    probe = torch.randn(90, 2, dtype=torch.float64)
+    torch.testing.assert_close(dropped.x.T @ probe, dense.T @ probe)
+
+
+def test_the_mlp_learns_of_few_labels():
+    settings = NodeClassifier("backbone", "mlp", **QUICK).fit(small_graph())
+    parts = [type(part).__name__ for part in settings.method_.modules()]
+    assert parts.count("Linear") == 2
+    assert "BatchNorm1d" not in parts
+    paper = NodeClassifier("backbone", "mlp", preset="paper", **QUICK).fit(small_graph())
+    assert [type(part).__name__ for part in paper.method_.modules()].count("BatchNorm1d") == 2
+
+
+def test_a_chosen_contraction_is_saved(tmp_path):
+    for contraction in (None, "auto"):
+        one = NodeClassifier(contraction=contraction, **QUICK).fit(small_graph())
+        one.save(tmp_path / "model")
+        again = lignn.load(tmp_path / "model")
+        assert again._fitted.settings.values["contraction"] == "proved"
+        assert np.array_equal(again.predict_proba(), one.predict_proba())
+        assert again.update_labels({0: 1}).warm

@@ -1,0 +1,70 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from lignn.cli.fit_auto import seconds
+from lignn.errors import ConfigError
+from tests.cli.commands import outcome, run
+
+TINY = (
+    "--method",
+    "auto",
+    "--quality",
+    "fast",
+    "--max-epochs",
+    2,
+    "--hidden",
+    4,
+    "--jobs",
+    1,
+    "--backbones",
+    "gcn,mlp",
+)
+
+
+def test_a_model_is_found_told_and_predicts(place: Path) -> None:
+    result = outcome("fit", "mine", *TINY, "-o", "found", "--report", "found.html")
+    assert result.code == 0, result.err
+    assert "The model is " in result.out
+    assert "always the most frequent label" in result.out
+    assert "above always answering" in result.out or "Nothing is clearly better" in result.out
+    assert "Which model for mine?" in (place / "found.html").read_text(encoding="utf-8")
+    run("predict", "found", "-o", "p.csv")
+    assert (place / "p.csv").read_text().count("\n") == 13
+    run("diagnose", "found")
+    run("fit", "mine", "--config", "found", "-o", "again")  # the settings of what was found, without a search
+    assert not (place / "found.checkpoint").exists()
+
+
+def test_json_and_nothing_else(place: Path) -> None:
+    result = outcome("fit", "mine", *TINY, "-o", "found", "--json")
+    record = json.loads(result.out)
+    assert result.err == ""
+    assert {row["name"] for row in record["leaderboard"]["rows"]} >= {"lpa", "gcn", "mlp", "logistic", "boosted"}
+    assert sum(row["weight"] for row in record["leaderboard"]["rows"]) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--quality", "fast"), "--quality: is for --method auto; leave it out, or add --method auto"),
+        ((*TINY[:2], "--quality", "superb"), "quality 'superb' is unknown; choose from best, fast, good"),
+        ((*TINY, "--time", "later"), "--time later: a duration such as 90s, 2m or 1h is needed"),
+        (
+            (*TINY, "--workers", 2),
+            "--workers: is for a store, which --method auto does not read; name another --method",
+        ),
+        ((*TINY, "--backbone", "gcn"), "backbone: auto chooses it; leave it out, or use NodeClassifier"),
+    ],
+)
+def test_bad_input(place: Path, arguments: tuple[str | int, ...], message: str) -> None:
+    result = outcome("fit", "mine", *arguments, "-o", "found")
+    assert (result.code, result.err) == (2, f"error: {message}\n")
+    assert not (place / "found").exists()
+
+
+def test_durations() -> None:
+    assert [seconds(text) for text in ("90", "90s", "2m", "1.5h")] == [90, 90, 120, 5400]
+    with pytest.raises(ConfigError):
+        seconds("0m")

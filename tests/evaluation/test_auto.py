@@ -1,0 +1,259 @@
+"""`AutoClassifier`: what it chooses, what it may see, and the one model that comes out."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import lignn
+from lignn import AutoClassifier, Graph, NodeClassifier, Split
+from lignn.errors import ConfigError, InputError
+from lignn.evaluation import auto, greedy, search
+from lignn.evaluation.candidates import Candidate, candidates, left_out
+from lignn.evaluation.folds import folds
+from lignn.evaluation.greedy import choose
+from lignn.evaluation.leaderboard import Leaderboard
+from lignn.evaluation.search import Judge, Outcome, Search, Setup, Task, rungs
+from lignn.methods import tabular
+from lignn.training import Metric
+from tests.faults.test_leaks import flipped
+from tests.problems import random_graph
+
+N = 60
+QUICK = {"max_epochs": 2, "hidden": 4}
+
+
+def graph(seed: int = 1) -> Graph:
+    return random_graph(n=N, seed=seed).replace(node_ids=[f"n{i}" for i in range(N)])
+
+
+def parts(with_validation: bool = True) -> Split:
+    part = torch.arange(N) % 3
+    nothing = torch.zeros(N, dtype=torch.bool)
+    return Split(part == 0, part == 1 if with_validation else nothing, part == 2)
+
+
+def fitted(version: Graph, split: Split | None, **options: object) -> AutoClassifier:
+    given = {"quality": "fast", "backbones": ["gcn"], "parameters": QUICK, "precision": "float64"} | options
+    return AutoClassifier(**given).fit(version, split)
+
+
+def test_candidates_are_what_a_graph_has_the_parts_for() -> None:
+    names = [one.name for one in candidates(graph(), "good")]
+    assert {"lpa", "logistic", "logistic/features", "logistic/smoothed", "boosted", "gcn", "sage", "mlp"} <= set(names)
+    assert {"gcn/lignn/free", "gcn/lignn/proved", "sage/label_reuse", "mlp/correct_and_smooth"} <= set(names)
+    assert "mlp/label_input" not in names
+    assert len(names) == len(set(names))
+    bare = {one.name for one in candidates(graph().replace(x=None))}
+    assert "lpa" in bare
+    assert not bare & {"gcn", "mlp", "logistic/features"}
+    alone = Graph(torch.zeros(2, 0, dtype=torch.int64), x=torch.rand(9, 2), y=[0, 1, 0, 1, 0, 1, 0, 1, -1])
+    assert {one.name for one in candidates(alone)} == {"logistic/features", "boosted/features", "mlp"}
+    types = random_graph(n=N, seed=1, edge_types=("a", "b"))
+    assert "rgcn/lignn/free" in {one.name for one in candidates(types)}
+    with pytest.raises(ConfigError, match="backbones: 'saeg' is unknown; did you mean 'sage'"):
+        candidates(graph(), backbones=["saeg"])
+
+
+def test_boosted_trees_are_left_out_without_lightgbm(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert left_out(graph()) == []
+    for module in ("lignn.evaluation.candidates", "lignn.methods.tabular"):
+        monkeypatch.setattr(f"{module}.boosting_is_here", lambda: False)
+    assert not any("boosted" in one.name for one in candidates(graph()))
+    assert "pip install 'lignn[boosting]'" in left_out(graph())[0]
+    monkeypatch.setitem(__import__("sys").modules, "lightgbm", None)
+    with pytest.raises(ConfigError, match="'boosted' needs LightGBM"):
+        tabular.Boosted(2, 2)
+
+
+@pytest.mark.parametrize("with_validation", [True, False])
+def test_folds_score_on_labels_that_a_fit_is_not_given(with_validation: bool) -> None:
+    whole, split = graph(), parts(with_validation)
+    found = folds(whole, split, 4, seed=0)
+    divided = split.val if with_validation else split.train
+    assert torch.equal(torch.stack([fold.scored for fold in found]).sum(0), divided.long())
+    for fold in found:
+        seen = fold.visible(whole).labelled
+        assert not (seen & fold.scored).any()
+        assert not (seen & split.test).any()
+        if with_validation:
+            assert torch.equal(fold.split.train, split.train)  # validation labels are never trained on
+
+
+def test_groups_stay_together_and_time_has_one_fold() -> None:
+    grouped = graph().replace(group=np.arange(N) % 7)
+    for fold in folds(grouped, parts(False), 3, seed=0):
+        inside = {int(number) for number in grouped.group[fold.scored.numpy()]}
+        assert not inside & {int(number) for number in grouped.group[fold.split.train.numpy()]}
+    timed = graph().replace(time=np.arange(N, dtype=float))
+    (fold,) = folds(timed, parts(False), 4, seed=0)
+    assert timed.time[fold.scored.numpy()].min() > timed.time[fold.split.train.numpy()].max()
+
+
+def toy(scores: dict[str, list[list[int]]], truth: list[list[int]]) -> Search:
+    """A search that is done: predicted classes of every candidate by fold."""
+    y = torch.tensor([label for fold in truth for label in fold])
+    ends = np.cumsum([0, *map(len, truth)])
+    masks = [(torch.arange(len(y)) >= a) & (torch.arange(len(y)) < b) for a, b in pairwise(ends)]
+    nothing = torch.zeros(len(y), dtype=torch.bool)
+    parts = tuple(search.Fold(Split(~mask, nothing, mask), mask) for mask in masks)
+    names = tuple(Candidate(name, name, "lpa", ("labels",)) for name in scores)
+    setup = Setup(Graph([[0], [1]], y=y), parts, names, {}, Metric())
+    results = {
+        Task(number, fold): Outcome(torch.nn.functional.one_hot(torch.tensor(labels), 3).float(), 1.0)
+        for number, of in enumerate(scores.values())
+        for fold, labels in enumerate(of)
+    }
+    return Search(setup, results=results, alive=list(range(len(names))), reached=len(truth))
+
+
+def test_ties_go_to_the_simpler_and_an_ensemble_has_to_win_elsewhere() -> None:
+    truth = [[0, 1, 2], [0, 1, 2]]
+    same = toy({"first": truth, "second": truth}, truth)
+    assert choose(same, Judge.of(same.setup)) == greedy.Choice({0: 1.0}, 1.0, 1.0)
+    # each is wrong at another place: three votes are always right
+    wrong = [[[1, 1, 2], [1, 1, 2]], [[0, 2, 2], [0, 2, 2]], [[0, 1, 0], [0, 1, 0]]]
+    votes = toy(dict(zip("abc", wrong, strict=True)), truth)
+    found = choose(votes, Judge.of(votes.setup))
+    assert found.ensemble is not None
+    assert found.ensemble >= found.single == pytest.approx(2 / 3)
+
+
+def test_a_greedy_ensemble_is_of_at_most_five_and_grows_only_if_it_is_better() -> None:
+    truth = [[0, 1, 2, 0]]
+    found = toy({"a": [[0, 1, 2, 1]], "b": [[0, 2, 2, 0]]}, truth)
+    judge = Judge.of(found.setup)
+    assert len(greedy.greedy(found, judge, [0, 1], [0])) <= greedy.MEMBERS
+    assert greedy.greedy(found, judge, [0], [0]) == [0]
+
+
+def test_rungs_halve() -> None:
+    whole = folds(graph(), parts(False), 4, seed=0)  # 20 labels, 5 a fold: all folds are needed for 30
+    assert rungs(whole, 20) == [(20, 4)]
+    many = random_graph(n=400, seed=1)
+    known = Split(torch.ones(400, dtype=torch.bool), *[torch.zeros(400, dtype=torch.bool)] * 2)
+    assert rungs(folds(many, known, 4, seed=0), 20) == [(20, 1), (10, 2), (5, 4)]
+    assert auto.planned([(20, 1), (10, 2), (5, 4)]) == 20 + 10 + 10
+
+
+@pytest.fixture(scope="module")
+def model() -> AutoClassifier:
+    return fitted(graph(), parts())
+
+
+def test_it_is_one_model(model: AutoClassifier, tmp_path: Path) -> None:
+    model.save(tmp_path / "model")
+    loaded = lignn.load(tmp_path / "model")
+    assert isinstance(loaded, AutoClassifier)
+    assert np.array_equal(loaded.predict_proba(), model.predict_proba())
+    assert loaded.leaderboard_ == model.leaderboard_
+    assert Leaderboard.restored(model.leaderboard_.plain()) == model.leaderboard_
+    plain = lignn.classifier.load(tmp_path / "model")  # as the commands load it
+    assert type(plain) is NodeClassifier
+    assert np.array_equal(plain.predict_proba(), model.predict_proba())
+    assert loaded.decision().labels.shape == (N,)
+    assert 0 <= loaded.score() <= 1
+    loaded.update_labels({"n2": 0, "n0": None})
+    assert len(loaded.add_nodes(torch.zeros(1, 5), [["n0"], ["new"]], ["new"])) == 1
+    assert str(loaded.diagnose())
+
+
+def ensemble(version: Graph, monkeypatch: pytest.MonkeyPatch) -> AutoClassifier:
+    """A model that consists of LPA, boosted trees and Label Input."""
+    weights = {"lpa": 0.2, "boosted": 0.4, "gcn/label_input": 0.4}
+
+    def chosen(found: Search, judge: Judge) -> greedy.Choice:
+        number = {one.name: place for place, one in enumerate(found.setup.candidates)}
+        found.alive, found.reached = sorted(number[name] for name in weights), 1
+        return greedy.Choice({number[name]: weight for name, weight in weights.items()}, 0.5, 0.6)
+
+    monkeypatch.setattr(auto, "choose", chosen)
+    return fitted(version, parts())
+
+
+def test_an_ensemble_is_the_mean_of_its_members(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    found = ensemble(graph(), monkeypatch)
+    members = found._fitted.prediction.bound.members
+    heat, weights = found.method_.temperatures, found.method_.weights
+    rows = [
+        torch.softmax(one.solve().probabilities.clamp(min=1e-12).log() / t, 1)
+        for one, t in zip(members, heat, strict=True)
+    ]
+    expected = sum(weight * row for weight, row in zip(weights, rows, strict=True))
+    torch.testing.assert_close(found._fitted.prediction.probabilities, expected, rtol=0, atol=1e-9)
+    assert found.leaderboard_.headline.startswith("The model is an ensemble of ")
+    found.save(tmp_path / "model")
+    loaded = lignn.load(tmp_path / "model")
+    assert np.array_equal(loaded.predict_proba(), found.predict_proba())
+    assert str(loaded.explain("n2")).startswith("node n2")
+    loaded.update_labels({"n2": 0})
+    loaded.update_labels({"n5": 1}, epochs=1)
+    assert loaded.predict().shape == (N,)
+    again = NodeClassifier(**lignn.classifier.load(tmp_path / "model").get_params()).fit(
+        graph(), parts()
+    )  # as serve does
+    assert again.predict().shape == (N,)
+
+
+@pytest.mark.parametrize("with_validation", [True, False])
+def test_test_labels_change_nothing(with_validation: bool) -> None:
+    split, whole = parts(with_validation), graph()
+    one, other = (fitted(version, split) for version in (whole, flipped(whole, split.test)))
+    assert np.array_equal(one.predict_proba(), other.predict_proba())
+    rows = [[(row.name, row.score, row.weight) for row in each.leaderboard_.rows] for each in (one, other)]
+    assert rows[0] == rows[1]
+    assert one.leaderboard_.findings == other.leaderboard_.findings
+    trained = fitted(flipped(whole, split.train), split)
+    assert not np.array_equal(one.predict_proba(), trained.predict_proba())
+
+
+def test_validation_labels_choose_and_calibrate_only() -> None:
+    """Members that both choose have the same weights, since nothing was trained on these labels."""
+    split, whole = parts(), graph()
+    both = [fitted(version, split, backbones=["mlp"]) for version in (whole, flipped(whole, split.val))]
+    for version, model in zip((whole, flipped(whole, split.val)), both, strict=True):
+        labels = model._fitted.prediction.problem.labels
+        assert not (labels.mask & split.val).any()
+        for row in model.leaderboard_.members:
+            found = {one.name: one for one in candidates(version, "fast", ["mlp"])}[row.name]
+            alone = NodeClassifier(**found.with_common({**QUICK, "precision": "float64"})).fit(version, split)
+            assert not (alone._fitted.prediction.problem.labels.mask & split.val).any()
+
+
+def test_a_search_goes_on_from_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, whole, split = tmp_path / "search", graph(), parts(False)
+    calls, perform = [], search.perform
+
+    def counted(setup: Setup, task: Task) -> Outcome:
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        calls.append(task)
+        return perform(setup, task)
+
+    given = {"quality": "fast", "backbones": ["mlp"], "parameters": QUICK, "precision": "float64"}
+    monkeypatch.setattr(search, "perform", counted)
+    with pytest.raises(KeyboardInterrupt):
+        AutoClassifier(**given).fit(whole, split, checkpoint=file)
+    monkeypatch.setattr(search, "perform", perform)
+    again = AutoClassifier(**given).fit(whole, split, checkpoint=file)
+    fresh = AutoClassifier(**given).fit(whole, split)
+    assert np.array_equal(again.predict_proba(), fresh.predict_proba())
+    with pytest.raises(InputError, match="the results of another search"):
+        AutoClassifier(**given | {"seed": 1}).fit(whole, split, checkpoint=file)
+
+
+def test_bad_input() -> None:
+    for given, message in (
+        ({"quality": "superb"}, "quality 'superb' is unknown"),
+        ({"time": -1}, "time: a positive number of seconds"),
+        ({"jobs": 0}, "jobs: at least 1"),
+        ({"parameters": {"method": "lpa"}}, "method: auto chooses it"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            AutoClassifier(**given).fit(graph())
+    with pytest.raises(InputError, match="too few labels to choose a model by"):
+        AutoClassifier("fast").fit(Graph([[0, 1], [1, 2]], y=[0, 1, -1]))
+    with pytest.raises(ConfigError, match="AutoClassifier has no parameter 'qualty'; did you mean 'quality'"):
+        AutoClassifier(qualty="fast")
