@@ -296,8 +296,13 @@ def _calibration(settings: Settings, prediction: Prediction, graph: Graph, nodes
 
 
 def _prediction(history: History) -> Prediction:
-    assert history.prediction is not None  # training has ended
-    return history.prediction
+    """Return the last prediction of a training, solved as far as predictions are: training may stop earlier."""
+    prediction = history.prediction
+    assert prediction is not None  # training has ended
+    solution, solver = prediction.solution, prediction.bound.solver
+    if solution is None or solver is None or not prediction.bound.accepts_start or solver.tol >= solution.tol:
+        return prediction
+    return prediction.bound.solve(solution.value)
 
 
 def warn_if_unsolved(prediction: Prediction) -> None:

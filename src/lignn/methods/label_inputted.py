@@ -101,7 +101,8 @@ class LabelInputted(Promising):
     def evaluate(self, problem: Problem, epoch: Epoch) -> tuple[Prediction, Carry]:
         """Solve with all known labels clamped; the carry has the next mask rate and the states for later solves."""
         bound, last = self.on(problem), epoch.carry.evaluation
-        prediction = bound.solve(self._start(problem, None if last is None else last.solution.value))
+        start = self._start(problem, None if last is None else last.solution.value)
+        prediction = bound.solve(start, self.inference)
         solution = prediction.solution
         assert solution is not None
         evaluation = None
