@@ -151,6 +151,10 @@ class KnownLabels:
         """Mask of the known nodes of all processes in the order of the source, so that all hide the same nodes."""
         return self.mask if self.share is None else self.share.of_all(self.mask)
 
+    def same_as(self, other: KnownLabels) -> bool:
+        """Return whether the same labels are known of the same nodes."""
+        return torch.equal(self.mask, other.mask) and torch.equal(self.onehot, other.onehot)
+
     def to(self, device: torch.device | str) -> KnownLabels:
         """Return the same labels on another device; the mask stays on the CPU."""
         weight = None if self.class_weight is None else self.class_weight.to(device)

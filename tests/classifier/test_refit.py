@@ -8,6 +8,7 @@ import lignn
 from lignn import NodeClassifier, Split
 from lignn.classifier import fitting
 from lignn.classifier.holdout import ENOUGH, Holdout
+from lignn.methods.starts import Starts
 from tests.classifier.small import small_graph, small_split
 from tests.problems import random_graph
 
@@ -157,3 +158,29 @@ def test_a_chosen_contraction_is_saved(tmp_path):
         assert again._fitted.settings.values["contraction"] == "proved"
         assert np.array_equal(again.predict_proba(), one.predict_proba())
         assert again.update_labels({0: 1}).warm
+
+
+def test_a_measured_contraction_is_measured_again_after_training_on_all_labels(monkeypatch, tmp_path):
+    """Let the first training have its promise with κ = 1.5, and the one on all labels only where there is a proof."""
+    graph, refits = small_graph(), []
+
+    def found(prediction):
+        known, bound = prediction.problem.labels.mask.sum(), prediction.bound.lipschitz
+        refits.append(bound) if known == graph.num_nodes else None
+        return Starts(0.9 if bound < 1.6 and known < graph.num_nodes else 1.1, 0.0, 0.0)
+
+    monkeypatch.setattr("lignn.methods.contraction.measure", found)
+    one = NodeClassifier(contraction="measured", **{**QUICK, "lr": 0.2, "max_epochs": 20}).fit(graph)
+    assert one.history_.eligible
+    assert one.history_.best == 19
+    assert refits == pytest.approx([1.5])  # trained with the κ that was chosen, measured, and refused
+    assert one.method_.contraction.kappa == 0.95
+    assert one._fitted.prediction.bound.lipschitz == pytest.approx(0.95)
+    one.save(tmp_path / "model")
+    again = lignn.load(tmp_path / "model")
+    assert again.method_.contraction == one.method_.contraction
+    assert np.array_equal(again.predict_proba(), one.predict_proba())
+    for each in (one, again):
+        each.update_labels({0: 1}, epochs=2)
+        assert each._fitted.prediction.bound.lipschitz <= 0.95 + 1e-6
+    assert np.array_equal(again.predict_proba(), one.predict_proba())

@@ -301,3 +301,13 @@ def test_epochs_are_counted(epochs):
 def test_labels_are_a_mapping():
     with pytest.raises(InputError, match="labels: a mapping from nodes to labels is needed, got list"):
         fitted("lpa").update_labels([(0, 0)])
+
+
+def test_a_proved_equilibrium_shows_neither_the_start_nor_the_order_of_labels():
+    one, other = (fitted(contraction="proved", max_epochs=5, precision="float64") for _ in range(2))
+    before, labels = one.predict_proba(), {3: 0, 4: 1, 5: None}
+    assert one.update_labels(labels).warm
+    for node in reversed(labels):
+        assert other.update_labels({node: labels[node]}).warm
+    np.testing.assert_allclose(one.predict_proba(), other.predict_proba(), atol=1e-12)
+    assert np.abs(one.predict_proba() - before).max() > 1e-3

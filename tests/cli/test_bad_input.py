@@ -492,5 +492,9 @@ def test_what_is_not_wrong(place: Path, case: str) -> None:
 
 def test_one_node_is_too_few_for_batch_normalisation(place: Path) -> None:
     write_tables(place / "mine", "id,labels,x\na,p|q,1\n", "source,target\na,a\n")
-    check(place, (*FIT, "--backbone", "mlp"), "batch normalisation needs at least two nodes; give the backbone option")
+    check(
+        place,
+        (*FIT, "--backbone", "mlp", "--preset", "paper"),
+        "batch normalisation needs at least two nodes; give the backbone option",
+    )
     assert outcome(*FIT, "--backbone", "mlp", "--backbone-options", "batch_norm=false").code == 0

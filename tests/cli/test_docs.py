@@ -73,9 +73,7 @@ def mentioned(document: str) -> list[list[str]]:
     """Commands that are printed, but not run: they take hours, wait for visitors, or have names in capitals."""
     text = (CHECKOUT / document).read_text(encoding="utf-8")
     lines = [line for block in blocks(document, "console") for line in block.splitlines()]
-    lines += re.findall(r"^(?:\A|(?<=\n\n))    (lignn [a-z].*)", text, re.MULTILINE) + re.findall(
-        r"`(lignn [a-z][^`\n…]*)`", text
-    )
+    lines += re.findall(r"(?<=\n\n)    (lignn [a-z].*)", text) + re.findall(r"`(lignn [a-z][^`\n…]*)`", text)
     found = [shlex.split(line, comments=True) for line in lines if line.startswith("lignn ")]
     return [command for command in found if len(command) > 1 and not command[1].isupper()]
 

@@ -39,7 +39,7 @@ def test_build_inspect_fit_predict_and_diagnose(tmp_path, graph):
     assert [row[:2] for row in columns[0]] == [row[:2] for row in columns[1]]
     numbers = [np.array([row[5:] for row in table[1:]], float) for table in columns]
     assert np.allclose(*numbers, rtol=0, atol=1e-8)
-    assert "Plain iteration" in run("diagnose", model)
+    assert "The equilibrium is unique" in run("diagnose", model)
 
 
 @pytest.mark.parametrize(

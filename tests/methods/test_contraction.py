@@ -12,9 +12,10 @@ from lignn.errors import ConfigError
 from lignn.labels import KnownLabels
 from lignn.methods import LIGNN, Problem
 from lignn.methods.contraction import Contraction
-from lignn.methods.starts import measure, share_by_start
+from lignn.methods.starts import Starts, measure, share_by_start
 from lignn.propagation import Adjacency
 from lignn.propagation.operator_norms import least_norms, norm_bounds
+from lignn.training import Interrupted, Settings, score_on, train
 from tests.classifier.small import small_graph, small_split
 
 CAPPED = ["gcn", "sage", "sgc", "mlp", "jknet", "gcnii", "rgcn"]
@@ -131,31 +132,88 @@ def test_promises_are_checked():
         Contraction.of("proved", 1.5)
 
 
-def steep(contraction):
-    """LI-GCN whose label weights are so large that the start decides."""
+def clinging(contraction="measured", kappa=None):
+    """LI-GCN in which a class strengthens itself, so that the start decides if the label weights are large.
+
+    Features count nothing, and the labels of six nodes are known. With κ = 3 the map expands, with κ = 1.5 it does not.
+    """
     graph = small_graph()
-    problem = Problem.with_labels(graph, KnownLabels.of(graph, small_split().train, torch.float64))
-    backbone = GCN(graph.num_features, 3, 3, hidden=8, generator=torch.Generator().manual_seed(0)).double()
+    problem = Problem.with_labels(graph, KnownLabels.of(graph, torch.arange(90) < 6, torch.float64))
+    backbone = GCN(graph.num_features, 3, 3, hidden=3, generator=torch.Generator().manual_seed(0)).double()
     with torch.no_grad():
-        backbone.convs[0].lin.weight[:, :3] *= 40
-        backbone.convs[1].lin.weight *= 10
-    return LIGNN(backbone, contraction=contraction, solver=Picard(tol=1e-8, max_steps=300)).double().eval(), problem
+        first, last = (conv.lin.weight for conv in backbone.convs)
+        first.copy_(torch.cat([5 * torch.eye(3), torch.zeros(3, 6)], 1))
+        last.copy_(5 * torch.eye(3))
+    solver = Picard(tol=1e-8, max_steps=300)
+    return LIGNN(backbone, solver=solver, contraction=contraction, kappa=kappa).double(), problem
 
 
-def test_a_measured_contraction_is_there_after_training():
-    method, problem = steep("measured")
-    before = method.on(problem).solve()
-    assert not measure(before).agree
-    assert not method.admits(before)
-    with torch.no_grad():
-        method.settle(problem)
-    after = method.on(problem).solve()
-    assert method.admits(after)
-    assert measure(after).agree or after.bound.lipschitz < 1
-    assert share_by_start(after, 5) == 0
-    free, _ = steep("free")
-    assert free.admits(before)
-    assert share_by_start(before, 5) > 0
+def trained(method, problem, **options):
+    """Train for a few epochs, of which only the last three may be chosen."""
+    nodes = torch.arange(90)
+    score = score_on(small_graph(), {"val": (nodes >= 6) & (nodes < 48)})
+    settings = Settings(lr=0.01, max_epochs=6, first_epoch=3)
+    return train(method, problem, problem, score, torch.Generator().manual_seed(0), settings, **options)
+
+
+def same_weights(one, other):
+    return all(torch.equal(*pair) for pair in zip(one.parameters(), other.parameters(), strict=True))
+
+
+def test_a_measured_contraction_takes_the_largest_bound_that_it_admits():
+    expected = {3.0: (1.24, 2 / 3), 1.5: (0.96, 0), 0.95: (0.59, 0)}
+    for kappa, (contraction, share) in expected.items():
+        method, problem = clinging("measured", kappa)
+        with torch.no_grad():
+            method.eval().project(problem)
+        prediction = method.on(problem).solve()
+        starts = measure(prediction)
+        assert (starts.contraction, starts.differing) == pytest.approx((contraction, share), abs=5e-3)
+        assert method.admits(prediction) == (share == 0)
+        assert clinging("free")[0].admits(prediction)
+
+    method, problem = clinging()
+    history = trained(method, problem)
+    assert method.contraction.kappa == 1.5
+    assert history.eligible
+    assert history.best >= 3
+    assert measure(history.prediction).agree
+    assert history.prediction.bound.lipschitz == pytest.approx(1.5)
+    assert share_by_start(history.prediction, 5) == 0
+    given = clinging(kappa=1.5)[0]
+    assert trained(given, problem).best == history.best
+    assert same_weights(method, given)  # nothing is left of the training with κ = 3
+    free = trained(clinging("free", 3.0)[0], problem)
+    assert share_by_start(free.prediction, 5) > 0.3
+
+
+def test_a_measured_contraction_ends_with_a_proved_one(monkeypatch):
+    monkeypatch.setattr("lignn.methods.contraction.measure", lambda _: Starts(1.2, 0.0, 0.0))
+    (method, problem), (proved, _) = clinging(), clinging("proved")
+    history = trained(method, problem)
+    assert method.contraction.kappa == 0.95
+    assert history.eligible
+    assert trained(proved, problem).best == history.best
+    assert same_weights(method, proved)
+    assert not method.tighten()
+    assert not proved.tighten()
+
+
+def test_a_measured_contraction_goes_on_from_a_checkpoint(tmp_path):
+    """An interruption while κ = 1.5 is trained keeps the checkpoint of κ = 3, after which all is the same."""
+
+    def interrupt(history):
+        if len(history.epochs) == 2 and method.contraction.kappa == 1.5:
+            raise KeyboardInterrupt
+
+    method, problem = clinging()
+    with pytest.raises(Interrupted):
+        trained(method, problem, path=tmp_path / "run", progress=interrupt)
+    resumed, whole = clinging()[0], clinging()[0]
+    histories = [trained(resumed, problem, path=tmp_path / "run"), trained(whole, problem)]
+    assert same_weights(resumed, whole)
+    assert histories[0].best == histories[1].best
+    assert resumed.contraction.kappa == 1.5
 
 
 @pytest.mark.parametrize("contraction", ["proved", "measured", "free", "auto"])

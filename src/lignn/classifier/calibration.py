@@ -1,15 +1,19 @@
-"""Probabilities that mean what they say: one temperature, chosen on held-out labels."""
+"""Probabilities that mean what they say: one temperature, chosen on predictions at held-out labels."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from scipy.optimize import minimize_scalar
 from torch import Tensor
 
+from lignn.graph import Graph
 from lignn.labels import at_temperature
+from lignn.methods import Prediction
+from lignn.training import Metric
 
 FEWEST = 10
 """Held-out nodes below which a temperature would be guesswork."""
@@ -85,3 +89,43 @@ def _surprise(probabilities: Tensor, truth: Tensor) -> float:
     else:
         likelihood = probabilities.gather(1, truth[:, None])
     return float(-likelihood.clamp(min=_TINY).log().mean())
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Predictions at nodes whose labels were held back.
+
+    Attributes:
+        probabilities: of these nodes, m×c.
+        predicted: their predicted labels.
+        truth: their labels.
+    """
+
+    probabilities: Tensor
+    predicted: Tensor
+    truth: Tensor
+
+    @classmethod
+    def of(cls, prediction: Prediction, graph: Graph, nodes: Tensor) -> Outcome:
+        """Return the predictions at the labelled ones of `nodes` (a mask), whose labels were no input."""
+        assert graph.y is not None
+        nodes = nodes & graph.labelled
+        all_rows = prediction.problem.space.all_rows
+        parts = prediction.probabilities.cpu(), prediction.labels.cpu(), graph.y
+        return cls(*(all_rows(part[nodes]) for part in parts))
+
+    @property
+    def right(self) -> Tensor:
+        """Mask of the nodes whose labels are all predicted."""
+        return (self.predicted == self.truth).reshape(len(self.truth), -1).all(1)
+
+
+def pooled(outcomes: Sequence[Outcome]) -> Calibration | None:
+    """Fit the temperature to all held-back labels together, which were no input; None if there are too few."""
+    return calibrate(*(torch.cat([getattr(each, part) for each in outcomes]) for part in ("probabilities", "truth")))
+
+
+def score_of(outcomes: Sequence[Outcome], metric: Metric) -> float:
+    """Return the score on all held-back labels together."""
+    parts = ("probabilities", "predicted", "truth")
+    return metric(*(torch.cat([getattr(each, part) for each in outcomes]) for part in parts))

@@ -10,9 +10,8 @@ import torch
 from torch import Tensor
 
 from lignn.classifier import columns, edits, growth, scoring
-from lignn.classifier.certificate import unique_for_all_labels
 from lignn.classifier.model import Fitted
-from lignn.classifier.update import relabelled, solve_again
+from lignn.classifier.update import relabelled, solve_again, why_cold
 from lignn.graph import Graph, Split
 from lignn.labels import Classes, KnownLabels
 
@@ -100,6 +99,5 @@ class Draft:
         if self.graph is fitted.graph:
             return replace(fitted, prediction=solve_again(fitted.prediction, self.labels).after)
         bound = scoring.bind(fitted, self.graph, self.labels)
-        proved = self.state is not None and unique_for_all_labels(bound)
-        prediction = bound.solve(self.state if proved else None)
+        prediction = bound.solve(None if why_cold(bound) else self.state)
         return replace(fitted, graph=self.graph, split=self.split, prediction=prediction)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from torch import Generator, Tensor
 
 from lignn import training
 from lignn.classifier import columns, imbalance, planning, run_id
-from lignn.classifier.calibration import Calibration, calibrate
+from lignn.classifier.calibration import Calibration, Outcome, pooled, score_of
 from lignn.classifier.certificate import unique_for_all_labels
 from lignn.classifier.holdout import Holdout
 from lignn.classifier.model import Fitted
@@ -297,48 +296,13 @@ def _calibration(settings: Settings, prediction: Prediction, graph: Graph, nodes
 
 
 def _prediction(history: History) -> Prediction:
-    assert history.prediction is not None  # training has ended
-    return history.prediction
-
-
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """Predictions at nodes whose labels were held back.
-
-    Attributes:
-        probabilities: of these nodes, m×c.
-        predicted: their predicted labels.
-        truth: their labels.
-    """
-
-    probabilities: Tensor
-    predicted: Tensor
-    truth: Tensor
-
-    @classmethod
-    def of(cls, prediction: Prediction, graph: Graph, nodes: Tensor) -> Outcome:
-        """Return the predictions at the labelled ones of `nodes` (a mask), whose labels were no input."""
-        assert graph.y is not None
-        nodes = nodes & graph.labelled
-        all_rows = prediction.problem.space.all_rows
-        parts = prediction.probabilities.cpu(), prediction.labels.cpu(), graph.y
-        return cls(*(all_rows(part[nodes]) for part in parts))
-
-    @property
-    def right(self) -> Tensor:
-        """Mask of the nodes whose labels are all predicted."""
-        return (self.predicted == self.truth).reshape(len(self.truth), -1).all(1)
-
-
-def pooled(outcomes: Sequence[Outcome]) -> Calibration | None:
-    """Fit the temperature to all held-back labels together, which were no input; None if there are too few."""
-    return calibrate(*(torch.cat([getattr(each, part) for each in outcomes]) for part in ("probabilities", "truth")))
-
-
-def score_of(outcomes: Sequence[Outcome], metric: Metric) -> float:
-    """Return the score on all held-back labels together."""
-    parts = ("probabilities", "predicted", "truth")
-    return metric(*(torch.cat([getattr(each, part) for each in outcomes]) for part in parts))
+    """Return the last prediction of a training, solved as far as predictions are: training may stop earlier."""
+    prediction = history.prediction
+    assert prediction is not None  # training has ended
+    solution, solver = prediction.solution, prediction.bound.solver
+    if solution is None or solver is None or not prediction.bound.accepts_start or solver.tol >= solution.tol:
+        return prediction
+    return prediction.bound.solve(solution.value)
 
 
 def warn_if_unsolved(prediction: Prediction) -> None:

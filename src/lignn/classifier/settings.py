@@ -147,7 +147,8 @@ class Settings:
         if isinstance(self.method, Method):
             return copy.deepcopy(self.method)
         own = METHODS[self.method].parameters
-        options = {name: value for name, value in self.values.items() if name in own}
+        chosen = self.with_contraction("free") if self.chooses_contraction else self  # `fit` has not chosen yet
+        options = {name: value for name, value in chosen.values.items() if name in own}
         return methods.build(
             self.method,
             num_features,

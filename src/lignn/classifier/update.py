@@ -73,6 +73,10 @@ def relabelled(known: KnownLabels, graph: Graph, classes: Classes, labels: Mappi
     return replace(known, mask=mask, onehot=onehot)
 
 
+SMALL_TOL = 1e-6
+"""Largest tolerance of a solve that starts from the last equilibrium."""
+
+
 def solve_again(prediction: Prediction, labels: KnownLabels) -> Update:
     """Predict with other labels, from the last equilibrium if that is proved to be safe, otherwise from zero.
 
@@ -80,12 +84,15 @@ def solve_again(prediction: Prediction, labels: KnownLabels) -> Update:
     elsewhere: the answer would depend on the order in which labels came, and a withdrawn label could stay in it.
     """
     bound = prediction.bound.with_labels(labels)
-    reason = _why_cold(bound)
-    start = None if reason or prediction.solution is None else prediction.solution.value
-    return Update(prediction, bound.solve(start), reason)
+    reason = why_cold(bound)
+    if reason or prediction.solution is None:
+        return Update(prediction, bound.solve(), reason)
+    if labels.same_as(prediction.problem.labels):
+        return Update(prediction, prediction, reason)
+    return Update(prediction, bound.solve(prediction.solution.value), reason)
 
 
-def _why_cold(bound: BoundMethod) -> str:
+def why_cold(bound: BoundMethod) -> str:
     """Return why a solve cannot start from the last equilibrium; empty if it can."""
     if not bound.takes_labels:
         return "the method does not take labels as input: only training (epochs > 0) can use them"
@@ -93,4 +100,6 @@ def _why_cold(bound: BoundMethod) -> str:
         return "the method takes a fixed number of passes"
     if not unique_for_all_labels(bound):
         return "it is not proved that the equilibrium is unique with these labels"
+    if bound.solver is not None and bound.solver.tol > SMALL_TOL:
+        return f"its tolerance {bound.solver.tol:g} is so large that the start would show in the answer"
     return ""

@@ -113,7 +113,8 @@ class InputMap:
     def taped(self, state: Tensor) -> tuple[Tensor, CompiledAdjoint | None]:
         """Compute one step with gradients; also return what solves its adjoint, None if that takes the plain way."""
         step, inputs = self._fused, self.inputs
-        if step is None or inputs is None or not (torch.is_grad_enabled() and step.matrix.runs_here(state)):
+        taped = torch.is_grad_enabled() and step is not None and step.matrix.runs_here(state)
+        if step is None or inputs is None or not taped or inputs.offset.requires_grad:  # an explanation asks for that
             with self.context():
                 return self.step(self.prepare(state)), None
         bound, tape = cast("BoundStep", self.step), step.tape(state.detach().contiguous())

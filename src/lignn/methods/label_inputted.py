@@ -15,17 +15,17 @@ from lignn.equilibrium import Gradient, Implicit, Map, Maps, Solution, solve
 from lignn.equilibrium.solvers import Solver
 from lignn.errors import ConfigError
 from lignn.labels import HiddenLabels, LabelInput
-from lignn.methods.contraction import FREE, Contraction
+from lignn.methods.contraction import FREE, Contraction, Promising
 from lignn.methods.fused import InputMap
 from lignn.methods.masking import Masking
-from lignn.methods.method import Carry, Epoch, Evaluation, Method, known_state
+from lignn.methods.method import Carry, Epoch, Evaluation, known_state
 from lignn.methods.problem import Prediction, Problem
 from lignn.methods.steps import BoundLabelInputted, Step
 
 MaskRate = float | Literal["adaptive"]
 
 
-class LabelInputted(Method):
+class LabelInputted(Promising):
     """`Ỹ = step(input(Ỹ))`: a method whose step takes known labels and its own predictions as input.
 
     An epoch draws which labels to hide, solves for the state, tapes one step on the masked state, and supervises the
@@ -59,17 +59,16 @@ class LabelInputted(Method):
         feature_mask: float = 0.0,
         contraction: Contraction = FREE,
     ) -> None:
-        super().__init__()
+        super().__init__(step, contraction)
         if mask_rate != "adaptive" and not (isinstance(mask_rate, float) and 0 < mask_rate < 1):
             raise ConfigError(f"mask_rate: a number between 0 and 1, or 'adaptive', is needed, got {mask_rate!r}")
         if mask_rate == "adaptive" and not isinstance(gradient, Implicit):
             raise ConfigError("mask_rate 'adaptive' needs an implicit gradient, because it follows the adjoint solve")
         if not 0 <= feature_mask < 1:
             raise ConfigError(f"feature_mask: a share from 0 to below 1 is needed, got {feature_mask}")
-        self.step, self.masking, self.solver, self.gradient = step, masking, solver, gradient
+        self.masking, self.solver, self.gradient = masking, solver, gradient
         self.mask_rate, self.inference = mask_rate, inference or solver
         self.warm_start, self.reuse_evaluation, self.feature_mask = warm_start, reuse_evaluation, feature_mask
-        self.contraction = contraction
 
     def on(self, problem: Problem) -> BoundLabelInputted:
         """Bind the method to a problem, in the mode (training or evaluation) that the module is in."""
@@ -99,22 +98,11 @@ class LabelInputted(Method):
             out = self.gradient.attach(solution, maps, self.solver)
         return Epoch(self.step.loss(labels.known, out, labels.supervised), problem, carry, solution, rate)
 
-    def project(self, problem: Problem) -> None:
-        """Keep the promise about the equilibrium after an update."""
-        self.contraction.project(self.step, problem)
-
-    def admits(self, prediction: Prediction) -> bool:
-        """Return whether a prediction has what was promised."""
-        return self.contraction.admits(prediction)
-
-    def settle(self, problem: Problem) -> None:
-        """Keep the promise about the equilibrium after training."""
-        self.contraction.settle(self.step, lambda: self.on(problem))
-
     def evaluate(self, problem: Problem, epoch: Epoch) -> tuple[Prediction, Carry]:
         """Solve with all known labels clamped; the carry has the next mask rate and the states for later solves."""
         bound, last = self.on(problem), epoch.carry.evaluation
-        prediction = bound.solve(self._start(problem, None if last is None else last.solution.value))
+        start = self._start(problem, None if last is None else last.solution.value)
+        prediction = bound.solve(start, self.inference)
         solution = prediction.solution
         assert solution is not None
         evaluation = None

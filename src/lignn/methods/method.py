@@ -125,8 +125,9 @@ class Method(nn.Module, ABC):
         """Return whether an epoch with this prediction may be chosen."""
         return True
 
-    def settle(self, problem: Problem) -> None:
-        """Change the weights after training, so that the prediction on `problem` has what the method promises."""
+    def tighten(self) -> bool:
+        """Limit the weights more than before if no epoch may be chosen; return False if that cannot be done."""
+        return False
 
     def evaluate(self, problem: Problem, epoch: Epoch) -> tuple[Prediction, Carry]:  # noqa: ARG002
         """Predict after the update of `epoch`; also return what the next epoch takes over."""

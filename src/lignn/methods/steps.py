@@ -270,6 +270,10 @@ def as_probabilities(scores: Tensor, multilabel: bool) -> Tensor:
     return torch.where(total > 0, positive / total.clamp(min=torch.finfo(scores.dtype).tiny), uniform)
 
 
+_ROUNDINGS, _MOST_STEPS = 4, 1000
+"""Tolerance of a proved equilibrium in units of rounding, and steps in which a contraction reaches it."""
+
+
 @dataclass(frozen=True, eq=False)
 class BoundLabelInputted(BoundMethod):
     """A bound `LabelInputted` method; its map is `Ŷ ↦ step((I - M_t) Ŷ + M_t Y)`."""
@@ -293,8 +297,12 @@ class BoundLabelInputted(BoundMethod):
 
     @property
     def solver(self) -> Solver:
-        """The solver of predictions."""
-        return self.method.inference
+        """The solver of predictions; if one equilibrium is promised, it goes to rounding, so that no start shows."""
+        solver = self.method.inference
+        if self.method.contraction.kind != "proved" or solver.tol == 0:
+            return solver
+        tol = min(solver.tol, _ROUNDINGS * torch.finfo(self.problem.dtype).eps)
+        return replace(solver, tol=tol, max_steps=max(solver.max_steps, _MOST_STEPS))
 
     @property
     def iterates(self) -> bool:

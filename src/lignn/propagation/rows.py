@@ -9,6 +9,7 @@ a weight: its gradient is the sum over all blocks, and over all processes.
 from __future__ import annotations
 
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ from lignn.errors import ConfigError
 from lignn.store import Share
 
 
-class Rows:
+class Rows(ABC):
     """A matrix of which only one block of rows is computed at a time.
 
     Attributes:
@@ -33,12 +34,12 @@ class Rows:
     def __init__(self, share: Share, sample: Tensor) -> None:
         self.share, self.sample = share, sample
 
+    @abstractmethod
     def block(self, rows: slice, given: dict[int, Tensor], memo: dict[int, Any]) -> Any:
         """Compute a block; `given` has the tensors to compute with, by the identity of those they stand for."""
-        raise NotImplementedError
 
-    def tensors(self, found: dict[int, tuple[Tensor, bool]]) -> None:
-        """Collect all tensors that it is computed from, and whether they have one row per node."""
+    def tensors(self, found: dict[int, tuple[Tensor, bool]]) -> None:  # noqa: B027
+        """Collect all tensors that it is computed from, and whether they have one row per node; by default none."""
 
     @property
     def shape(self) -> torch.Size:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
 import time
@@ -161,6 +162,7 @@ def train(
 ) -> History:
     """Train `method` and leave it with the weights of the epoch with the best validation score.
 
+    If no epoch may be chosen, and the method can limit its weights more (`Method.tighten`), training starts again.
     `Interrupted` is raised on Ctrl-C if at least one epoch can be kept.
 
     Args:
@@ -181,12 +183,10 @@ def train(
         learned = method.learn(training)
         if any(True for _ in method.parameters()):
             run = _Run(method, generator, settings or Settings(), run_id, carry or Carry())
-            history = _train(run, training, inference, score, path, progress)
+            history = _train_until_admitted(run, training, inference, score, path, progress)
         else:
             history = History(end=End.AT_ONCE if learned else End.NOTHING_TO_TRAIN)
         method.eval()
-        with torch.no_grad():
-            method.settle(inference)
         bound = method.on(inference)
         if score is not None:
             bound.choose(lambda prediction: score(prediction)["val"])
@@ -195,6 +195,20 @@ def train(
             history.final = {name: value for name, value in score(history.prediction).items() if name != TIE}
     if history.end is End.INTERRUPTED:
         raise Interrupted(history)
+    return history
+
+
+def _train_until_admitted(
+    run: _Run, training: Problem, inference: Problem, score: Scorer | None, path: Path | None, progress: Progress | None
+) -> History:
+    """Train; while no epoch may be chosen, train a tightened method from the same weights, with the same draws."""
+    fresh, drawn, carry = copy.deepcopy(run.method), run.generator.get_state(), run.history.carry
+    history = _train(run, training, inference, score, path, progress)
+    while not history.eligible and history.end is not End.INTERRUPTED and fresh.tighten():
+        run.method.load_state_dict(fresh.state_dict())
+        run.generator.set_state(drawn)
+        again = _Run(run.method, run.generator, run.settings, run.run_id, carry)
+        history = _train(again, training, inference, score, None, progress)  # the checkpoint is of the first training
     return history
 
 
