@@ -10,8 +10,9 @@ from lignn.backbones import GCN, SAGE, resolve
 from lignn.equilibrium.solvers import Picard
 from lignn.errors import ConfigError
 from lignn.labels import KnownLabels
-from lignn.methods import LIGNN, Problem
+from lignn.methods import LIGNN, CorrectAndSmooth, Problem
 from lignn.methods.contraction import Contraction
+from lignn.methods.ensemble import Ensemble
 from lignn.methods.starts import Starts, measure, share_by_start
 from lignn.propagation import Adjacency
 from lignn.propagation.operator_norms import least_norms, norm_bounds
@@ -68,6 +69,18 @@ def test_nobody_finds_a_second_equilibrium_or_an_expanding_step(name):
         for start in adversarial_starts(problem, generator):
             found = bound.solve(start).solution.value
             assert (found - expected.value).abs().max() < 1e-9, (name, seed)
+
+
+@pytest.mark.parametrize("around", [CorrectAndSmooth, lambda method: Ensemble([method, method])])
+def test_what_stands_around_a_method_keeps_its_promise(around):
+    problem, generator = random_problem(1)
+    method = random_method("gcn", problem, generator, contraction="proved")
+    with torch.no_grad():
+        for weight in method.parameters():
+            weight.mul_(10)
+    assert method.on(problem).lipschitz > 1
+    around(method).project(problem)
+    assert method.on(problem).lipschitz <= 0.95 + 1e-9
 
 
 @pytest.mark.parametrize("name", CAPPED)

@@ -119,6 +119,14 @@ class CorrectAndSmooth(Method):
         """Run an epoch of the base method."""
         return self.base.epoch(problem, generator, carry)
 
+    def project(self, problem: Problem) -> None:
+        """Keep what the base method promises."""
+        self.base.project(problem)
+
+    def passed_on(self, epoch: Epoch) -> Carry:
+        """Return what the base method passes on."""
+        return self.base.passed_on(epoch)
+
     def evaluate(self, problem: Problem, epoch: Epoch) -> tuple[Prediction, Carry]:
         """Evaluate the base method, then correct and smooth."""
         prediction, carry = self.base.evaluate(problem, epoch)

@@ -62,6 +62,11 @@ class Ensemble(Method):
         losses = [member.epoch(problem, generator).loss for member in trained]
         return Epoch(torch.stack(losses).sum(), problem, carry or Carry())
 
+    def project(self, problem: Problem) -> None:
+        """Keep what the members promise."""
+        for member in self._methods:
+            member.project(problem)
+
     def adopt_choices(self, other: Method) -> None:
         """Take over the choices of the members."""
         if isinstance(other, Ensemble):
