@@ -67,7 +67,8 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         mask_rate: share of the nodes whose label input is hidden in an epoch, β; or "adaptive".
         forward_mask: hide these inputs in the forward solve too.
         max_steps: maximum number of steps of a solve.
-        tol: root mean square change below which a solve counts as converged.
+        tol: root mean square change below which a solve counts as converged. Predictions of an equilibrium that is
+            proved to be the only one go to rounding instead, in at most 1000 steps.
         solver: "picard", "anderson", "broyden", or a solver object, which has its own `tol` and `max_steps`. For
             methods other than lignn and lae, any of `max_steps`, `tol` and `solver` replaces their own solver, by
             `anderson` unless another one is named.
@@ -267,7 +268,7 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         """Take new, corrected or withdrawn labels into account without starting over.
 
         The answer depends on the labels that are known then, not on those of before: the solve starts from zero,
-        unless a bound that holds for all labels (Theorem 1) proves that the start does not matter.
+        unless a bound that holds for all labels proves that there is one equilibrium, and it is solved to rounding.
 
         Args:
             labels: class number or name (a collection of them for multi-label tasks) by node number or id (a text);
