@@ -60,7 +60,7 @@ class WeightAverage:
         fresh = self._weights() if state["count"] else {}
         if {name: value.shape for name, value in state["mean"].items()} != {n: v.shape for n, v in fresh.items()}:
             raise ValueError("the mean of the weights does not fit the weights")
-        self.count, self.mean = state["count"], {name: value.to(fresh[name]) for name, value in state["mean"].items()}
+        self.count, self.mean = state["count"], {name: state["mean"][name].to(value) for name, value in fresh.items()}
 
     def _weights(self) -> dict[str, Tensor]:
         """Return weights and statistics, but no counters."""
