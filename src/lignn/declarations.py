@@ -238,7 +238,13 @@ METHODS: dict[str, MethodDeclaration] = {
         "labels",
         ("mask_rate", "feature_mask", "tol", "max_steps", "contraction", "loss"),
         presets={
-            "practical": {"feature_mask": 0.0, "mask_rate": 0.5, "contraction": AUTO, "loss": "logits"},
+            "practical": {
+                "feature_mask": 0.0,
+                "mask_rate": 0.5,
+                "contraction": AUTO,
+                "loss": "logits",
+                "averaged_epochs": 1,  # the state of the last prediction has to be that of the trained weights
+            },
             "paper": {"mask_rate": 0.5, "contraction": "free", "loss": "probabilities"},
         },
     ),
