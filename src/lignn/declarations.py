@@ -238,7 +238,13 @@ METHODS: dict[str, MethodDeclaration] = {
         "labels",
         ("mask_rate", "feature_mask", "tol", "max_steps", "contraction", "loss"),
         presets={
-            "practical": {"feature_mask": 0.0, "mask_rate": 0.5, "contraction": AUTO, "loss": "logits"},
+            "practical": {
+                "feature_mask": 0.0,
+                "mask_rate": 0.5,
+                "contraction": AUTO,
+                "loss": "logits",
+                "averaged_epochs": 1,  # the state of the last prediction has to be that of the trained weights
+            },
             "paper": {"mask_rate": 0.5, "contraction": "free", "loss": "probabilities"},
         },
     ),
@@ -287,8 +293,9 @@ PRESETS: dict[str, dict[str, Any]] = {
         "features": "auto",
         "unit_rows": True,
         "refit": HELD_BACK,
-        "folds": 3,
+        "folds": 2,
         "least_epochs": 100,
+        "averaged_epochs": 30,
         "evaluate_every": 5,
     },
     "paper": {
@@ -305,7 +312,8 @@ PRESETS: dict[str, dict[str, Any]] = {
 """Values for parameters that are not given, for all methods. A method's declaration adds its own.
 
 Some are no parameters: `unit_rows` divides the rows of sparse features by their lengths, `least_epochs` is the smallest
-number of epochs that are trained again, and `evaluate_every` the number of epochs between two validation scores.
+number of epochs that are trained again, `averaged_epochs` the number of epochs whose weights are averaged, and
+`evaluate_every` the number of epochs between two validation scores.
 """
 
 BACKBONE_PRESETS: dict[str, dict[str, dict[str, Any]]] = {
@@ -380,7 +388,7 @@ PARAMETERS: dict[str, Parameter] = {
 }
 """Every parameter of `NodeClassifier`, in the order of its signature."""
 
-OF_TRAINING = ("lr", "weight_decay", "input_dropout", "max_epochs", "patience", "evaluate_every")
+OF_TRAINING = ("lr", "weight_decay", "input_dropout", "max_epochs", "patience", "averaged_epochs", "evaluate_every")
 OF_NETWORK = ("hidden", "dropout", "both_directions", "num_layers", "batch_norm")
 OF_SOLVER = _SOLVER
 OF_LOSS = "class_weight"

@@ -210,6 +210,13 @@ class KnownLabels:
             return self._mean(-(target * p.clamp(min=tiny).log() + (1 - target) * (1 - p).clamp(min=tiny).log()))
         return self.mean(-p.mul(target).sum(1).clamp(min=tiny).log(), target)
 
+    def loss_of_guess(self) -> float:
+        """Return the loss of the shares of the classes as prediction of every node: nothing but counts is known."""
+        shares = self.counts / self._known_to_all.sum()
+        if self.class_weight is not None:
+            shares = shares * self.class_weight / (shares @ self.class_weight.to(shares))
+        return self.loss(shares.to(self.onehot).expand_as(self.onehot), self.mask).item()
+
     def mean(self, losses: Tensor, target: Tensor) -> Tensor:
         """Return the mean of one loss per node, each weighted by the class of its `target` row.
 

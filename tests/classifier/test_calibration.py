@@ -58,3 +58,10 @@ def test_zero_probabilities_stay_finite():
 
 def test_too_few_labels_give_none():
     assert calibrate(torch.full((FEWEST - 1, 2), 0.5), torch.zeros(FEWEST - 1, dtype=torch.int64)) is None
+
+
+def test_few_labels_move_the_temperature_less_than_many():
+    logits, truth = drawn()
+    sharp = (3 * logits).softmax(1)
+    found = [calibrate(sharp[:count], truth[:count]).temperature for count in (FEWEST, 100, len(truth))]
+    assert 1 < found[0] < found[1] < found[2]

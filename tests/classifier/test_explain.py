@@ -58,7 +58,7 @@ def test_gradient_equals_finite_differences(method):
 
 
 def test_gains_rank_as_what_is_lost_when_a_label_is_withdrawn():
-    prediction = fitted(feature_mask=0.8, max_epochs=40, **TIGHT)._fitted.prediction
+    prediction = fitted(feature_mask=0.8, max_epochs=40, preset="paper", **TIGHT)._fitted.prediction
     labels, state = prediction.problem.labels, prediction.solution.value
     known = labels.mask.nonzero().flatten().tolist()
     without = []

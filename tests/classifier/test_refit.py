@@ -1,13 +1,17 @@
 """Labels that a fit holds back by itself: folds, training again, and what they may never change."""
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 import lignn
-from lignn import NodeClassifier, Split
+from lignn import NodeClassifier, Split, datasets
 from lignn.classifier import fitting
 from lignn.classifier.holdout import ENOUGH, Holdout
+from lignn.labels import KnownLabels
 from lignn.methods.starts import Starts
 from tests.classifier.small import small_graph, small_split
 from tests.problems import random_graph
@@ -102,16 +106,30 @@ def test_the_temperature_is_of_labels_that_no_weight_has_seen(monkeypatch):
     assert one.calibration_.nodes == 3 * 18
 
 
-def test_a_free_contraction_is_chosen_only_beyond_chance():
-    assert fitting._beyond_chance(5, 0)
-    assert not fitting._beyond_chance(4, 0)
-    assert not fitting._beyond_chance(10, 5)
-    assert fitting._beyond_chance(40, 20)
+@pytest.mark.filterwarnings("ignore::lignn.errors.ConvergenceWarning")  # without the proof, a solve may not end
+def test_a_proof_is_given_up_only_where_training_labels_cannot_be_learned_with_it():
+    """Labels of chains travel far, those of the small graph do not."""
+    options = {"hidden": 16, "max_epochs": 150, "folds": 1}
+    chains = datasets.load("chains-10")
+    assert NodeClassifier(**options).fit(chains, chains.splits[0])._fitted.settings.values["contraction"] == "free"
+    assert NodeClassifier(**options).fit(small_graph())._fitted.settings.values["contraction"] == "proved"
+
+
+def test_the_loss_of_a_guess_is_the_entropy_of_the_shares():
+    graph = small_graph()
+    labels = KnownLabels.of(graph, graph.labelled, torch.float64)
+    shares = labels.counts / labels.counts.sum()
+    assert labels.loss_of_guess() == pytest.approx(-(shares * shares.log()).sum().item())
+    balanced = replace(labels, class_weight=1 / labels.counts)
+    assert balanced.loss_of_guess() == pytest.approx(math.log(len(shares)))
+    several = random_graph(n=30, multilabel=True)
+    labels = KnownLabels.of(several, several.labelled, torch.float64)
+    shares = labels.onehot[labels.mask].mean(0)
+    entropy = -(shares * shares.log() + (1 - shares) * (1 - shares).log())
+    assert labels.loss_of_guess() == pytest.approx(entropy.mean().item())
 
 
 def test_the_loss_of_logits_is_that_of_probabilities():
-    from lignn.labels import KnownLabels
-
     for multilabel in (False, True):
         graph = random_graph(n=30, multilabel=multilabel)
         labels = KnownLabels.of(graph, graph.labelled, torch.float64)

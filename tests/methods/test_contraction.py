@@ -55,6 +55,13 @@ def adversarial_starts(problem, generator):
     yield 100 * torch.randn(zero.shape, generator=generator, dtype=zero.dtype)
 
 
+def test_a_mean_of_weights_keeps_the_proof():
+    """Two weights that keep a bound of products may have a mean that does not."""
+    classifier = NodeClassifier(contraction="proved", hidden=8, max_epochs=40, folds=1).fit(small_graph())
+    assert classifier._fitted.settings.training.averaged_epochs > 1
+    assert classifier._fitted.prediction.bound.lipschitz <= 0.95 + 1e-6
+
+
 @pytest.mark.parametrize("name", CAPPED)
 def test_nobody_finds_a_second_equilibrium_or_an_expanding_step(name):
     for seed in range(TRIES):

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import copy
-import math
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Generator, Tensor
+from torch import Tensor
 
-from lignn import training
 from lignn.classifier import columns, imbalance, planning, run_id
 from lignn.classifier.calibration import Calibration, Outcome, pooled, score_of
 from lignn.classifier.certificate import unique_for_all_labels
+from lignn.classifier.first_training import FirstTraining, assembled
 from lignn.classifier.holdout import Holdout
 from lignn.classifier.model import Fitted
 from lignn.classifier.settings import Settings
@@ -27,8 +26,7 @@ from lignn.methods import Carry, Method, Prediction
 from lignn.methods.method import Evaluation
 from lignn.methods.starts import Starts, measure
 from lignn.store import StoredGraph
-from lignn.training import Assembly, End, History, Metric, Progress, assemble, score_on
-from lignn.training.loop import Scorer
+from lignn.training import Assembly, End, History, Progress, score_on
 
 
 def fit(
@@ -51,8 +49,8 @@ def fit(
     metric = imbalance.metric_of(settings, known)
     imbalance.warn(imbalance.about_metric(settings, metric, known, classes), level=2)
     checkpointed = None if checkpoint is None else (checkpoint, identity)
-    first = First(graph, split, known, metric, again, progress)
-    settings, method, history, interrupted = first.trained(settings, checkpointed)
+    first = FirstTraining(graph, split, known, metric, again, progress)
+    settings, method, history, interrupted = first.run(settings, checkpointed)
     prediction = _prediction(history)
     outcomes = [Outcome.of(prediction, graph, split.val)]
     known = classes.known(graph, (split.train | split.val) & graph.labelled, settings.dtype)
@@ -118,117 +116,11 @@ def _check_features(graph: Graph, settings: Settings) -> None:
         raise InputError(f"{graph.name} has no features, which method {settings.name!r} needs; try lignn or lpa")
 
 
-def _assemble(settings: Settings, graph: Graph, known: KnownLabels, unseen: Tensor) -> Assembly:
-    """Return the method with weights from the seed, and its problems."""
-
-    def build(generator: Generator) -> Method:
-        return settings.build(graph.num_features, known.num_classes, generator, graph.edge_types)
-
-    hidden = unseen if settings.values["inductive"] else None
-    known = imbalance.weighted(settings, Classes.of(graph), known)
-    return assemble(build, graph, known, seed=settings.values["seed"], unseen=hidden, device=settings.device)
-
-
-Checkpoint = tuple[Path, str]
-"""A checkpoint's file, and what tells this run from others."""
-
-
-@dataclass(frozen=True, eq=False)
-class First:
-    """The training that holds back validation labels.
-
-    Attributes:
-        graph: the graph.
-        split: the split.
-        known: the training labels.
-        metric: the score that chooses the epoch.
-        again: whether the same number of epochs is to be trained again with other labels. It is then at least the
-            setting `least_epochs`: an early epoch that is best by chance is bad with other labels.
-        progress: called after every epoch.
-    """
-
-    graph: Graph
-    split: Split
-    known: KnownLabels
-    metric: Metric
-    again: bool
-    progress: Progress | None
-
-    def trained(self, settings: Settings, checkpoint: Checkpoint | None) -> tuple[Settings, Method, History, bool]:
-        """Train; return the settings with the contraction that was chosen, and whether training was interrupted.
-
-        A contraction that is to be chosen is the proved one, unless a free one that is trained for a short time
-        predicts more validation labels beyond chance. Then it is trained in full.
-        """
-        chosen = settings.with_contraction("proved") if settings.chooses_contraction else settings
-        assembly = _assemble(chosen, self.graph, self.known, self.split.held_out)
-        if settings.chooses_contraction and assembly.method.on(assembly.inference).lipschitz is None:
-            settings = chosen = settings.with_contraction("free")
-            assembly = _assemble(chosen, self.graph, self.known, self.split.held_out)
-        history, interrupted = self._history(chosen, assembly, checkpoint)
-        if interrupted or not settings.chooses_contraction or not self._has_validation(assembly):
-            return chosen, assembly.method, history, interrupted
-        free = settings.with_contraction("free")
-        try:
-            if self._clearly_better(free, history):
-                other = _assemble(free, self.graph, self.known, self.split.held_out)
-                better, interrupted = self._history(free, other, None)
-                return free, other.method, better, interrupted
-        except KeyboardInterrupt:
-            interrupted = True
-        return chosen, assembly.method, history, interrupted
-
-    def _clearly_better(self, settings: Settings, history: History) -> bool:
-        """Return whether a short training is right at so many more validation nodes that it is no chance.
-
-        Nothing is trained if so few nodes are wrong that even all of them could not show it.
-        """
-        here = Outcome.of(_prediction(history), self.graph, self.split.val).right
-        if not _beyond_chance(int((~here).sum()), 0):
-            return False
-        short = min(settings.training.max_epochs, settings.values.get("least_epochs", 1))
-        options = replace(settings.training, max_epochs=short, patience=short)
-        assembly = _assemble(settings, self.graph, self.known, self.split.held_out)
-        trial = assembly.train(self._score(assembly), options)
-        there = Outcome.of(_prediction(trial), self.graph, self.split.val).right
-        return _beyond_chance(int((there & ~here).sum()), int((here & ~there).sum()))
-
-    def _has_validation(self, assembly: Assembly) -> bool:
-        return assembly.inference.space.count(self.split.val & self.graph.labelled) > 0
-
-    def _score(self, assembly: Assembly) -> Scorer:
-        parts = {part: getattr(self.split, part) & self.graph.labelled for part in ("train", "val")}
-        return score_on(self.graph, parts, self.metric, assembly.inference.space)
-
-    def _history(self, settings: Settings, assembly: Assembly, checkpoint: Checkpoint | None) -> tuple[History, bool]:
-        score, options = None, settings.training
-        least = min(options.max_epochs, settings.values.get("least_epochs", 1))
-        if self._has_validation(assembly):
-            score = self._score(assembly)
-            options = replace(options, first_epoch=least - 1) if self.again else options
-        else:
-            options = replace(options, max_epochs=min(options.max_epochs, max(options.patience, least)))
-        file, identity = checkpoint or (None, "")
-        try:
-            history = assembly.train(score, options, path=file, run_id=identity, progress=self.progress)
-        except training.Interrupted as interruption:
-            return interruption.history, True
-        if history.best < 0 and history.end is End.NON_FINITE:
-            reason = "the loss is not finite; lower lr, or scale the features"
-            raise InputError(f"training ended in its first epoch: {reason}")
-        return history, False
-
-
-def _beyond_chance(gained: int, lost: int) -> bool:
-    """Return whether gains and losses of paired decisions differ by more than two standard errors (McNemar)."""
-    return gained - lost > 2 * math.sqrt(gained + lost)
-
-
 def _refitted(
     settings: Settings, graph: Graph, split: Split, first: Method, history: History, known: KnownLabels
 ) -> Prediction:
     """Train from fresh weights on all of `known`, for as many epochs as were best, and predict."""
-    assembly = _assemble(settings, graph, known, split.test)
+    assembly = assembled(settings, graph, known, split.test)
     assembly.method.adopt_choices(first)
     return _prediction(assembly.train(None, replace(settings.training, max_epochs=max(history.best + 1, 1))))
 

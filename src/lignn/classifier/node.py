@@ -76,8 +76,8 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         warm_start: start each epoch's solve from the last one's state.
         contraction: what is promised about the equilibrium (docs/guides/wellposed.md). "proved": it is the only one,
             for any labels; the weights of the label state are kept small enough. "measured": nothing was found that
-            speaks against it. "free": nothing. "auto": proved, unless free predicts held-out labels better beyond
-            chance.
+            speaks against it. "free": nothing. "auto": proved, unless the training labels cannot be learned
+            with it.
         calibrate: fit a temperature to the held-out labels.
         refit: train once more on all known labels, for as many epochs as the best epoch took. None for the preset
             "practical": only on labels that `fit` itself has held back, not on a given validation part.

@@ -1,7 +1,6 @@
-"""Studies of the defaults: what they bring on many graphs, and what a bound of the contraction costs.
+"""Studies of the defaults: what they bring on many graphs, what a bound of the contraction costs, and whether it holds.
 
-`python -m lignn.studies.defaults` and `python -m lignn.studies.defaults --study contraction` run what has no record yet
-and write the report.
+`python -m lignn.studies.defaults [--study contraction|proved]` runs what has no record yet and writes the report.
 """
 
 from __future__ import annotations
@@ -24,13 +23,14 @@ from torch import Tensor
 from lignn import datasets
 from lignn.classifier import NodeClassifier
 from lignn.classifier.calibration import calibration_error
+from lignn.declarations import METHODS, PRESETS
 from lignn.errors import ConvergenceWarning
 from lignn.graph import Graph, splits
 from lignn.methods.starts import measure, share_by_start
 from lignn.studies import records, runner
 from lignn.studies.records import OK, Record
 
-STUDIES = ("defaults", "contraction")
+STUDIES = ("defaults", "contraction", "proved")
 CHOOSING, REPORTING = 7, 42
 """Seeds of the splits on which settings are chosen, and on which they are reported."""
 
@@ -49,6 +49,7 @@ class Case:
         splits: seed of the splits.
         run: number of the split, and seed of the fit.
         parameters: parameters of `NodeClassifier`.
+        defaults: hash of the values that stand for parameters that are not given; they change from version to version.
     """
 
     study: str
@@ -58,14 +59,27 @@ class Case:
     splits: int
     run: int
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    defaults: str = ""
+
+    @classmethod
+    def of(
+        cls, study: str, row: str, parameters: Mapping[str, Any], dataset: str, labels: str, splits: int, run: int
+    ) -> Case:
+        """Return a case of the present defaults."""
+        preset = parameters.get("preset", "practical")
+        values = {"all": PRESETS[preset], **{name: declared.presets.get(preset) for name, declared in METHODS.items()}}
+        return cls(study, row, dataset, labels, splits, run, parameters, _hash(values))
 
     @property
     def description(self) -> Record:
         """What a record says about the case besides its result; its id is a hash of all attributes."""
         config = asdict(self)
-        identity = hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()[:16]
         known = {"study": self.study, "row": self.row, "dataset": self.dataset, "seed": self.run}
-        return {"id": identity, **known, "config": config}
+        return {"id": _hash(config), **known, "config": config}
+
+
+def _hash(values: Any) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def cases(study: str, seed: int = REPORTING, runs: int | None = None, only: str | None = None) -> list[Case]:
@@ -80,7 +94,7 @@ def cases(study: str, seed: int = REPORTING, runs: int | None = None, only: str 
     told = tomllib.loads((resources.files("lignn.studies") / f"{study}.toml").read_text(encoding="utf-8"))
     few, own = told.get("few", {}), told.get("own_labels", {})
     return [
-        Case(study, row, dataset, labels, seed, run, parameters)
+        Case.of(study, row, parameters, dataset, labels, seed, run)
         for dataset in told["datasets"]
         if only in (None, dataset)
         for labels in own.get(dataset, told["labels"])
@@ -130,11 +144,12 @@ def perform(case: Case) -> dict[str, Any]:
 
 
 def execute(file: Path, todo: list[Case], jobs: int = 1) -> list[Record]:
-    """Run the cases without a record, append a record for each, and return all records."""
+    """Run the cases without a record, append a record for each, and return the records of these defaults."""
     with records.appending(file) as there:
         left = [case for case in todo if there.get(case.description["id"]) != OK]
         runner.record_each(file, perform, left, jobs, lambda _: None)
-    return records.read(file)
+    present = {case.defaults for case in todo}
+    return [record for record in records.read(file) if record["config"].get("defaults") in present]
 
 
 def main() -> None:

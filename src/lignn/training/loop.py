@@ -21,6 +21,7 @@ from lignn.methods import Carry, Epoch, Method, Prediction, Problem
 from lignn.processes import Processes
 from lignn.training import checkpoint
 from lignn.training.adam import Adam
+from lignn.training.averaging import WeightAverage
 from lignn.training.threads import enough_threads
 
 Scores = dict[str, float]
@@ -55,6 +56,7 @@ class Settings:
         first_epoch: first epoch that may be chosen; a network that has hardly been trained can be best by chance.
         checkpoint_seconds: seconds between two checkpoints.
         input_dropout: probability that an entry of the features is set to zero in an epoch.
+        averaged_epochs: number of epochs whose weights are averaged for predictions; 1 takes the last ones.
         evaluate_every: predict and score after every so many epochs, and after the last one. Without a scorer the
             last epoch alone is evaluated if this is above 1.
     """
@@ -66,6 +68,7 @@ class Settings:
     first_epoch: int = 0
     checkpoint_seconds: float = 10.0
     input_dropout: float = 0.0
+    averaged_epochs: int = 1
     evaluate_every: int = 1
 
     def __post_init__(self) -> None:
@@ -75,7 +78,7 @@ class Settings:
             raise ConfigError(f"input_dropout: a share from 0 to below 1 is needed, got {self.input_dropout}")
         if not 0 <= self.weight_decay < math.inf:
             raise ConfigError(f"weight_decay: a number of at least 0 is needed, got {self.weight_decay}")
-        for name in ("max_epochs", "patience", "evaluate_every"):
+        for name in ("max_epochs", "patience", "averaged_epochs", "evaluate_every"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name}: at least 1 is needed, got {getattr(self, name)}")
         if not 0 <= self.first_epoch < self.max_epochs:
@@ -257,6 +260,7 @@ class _Run:
         self.run_id = run_id
         self.settings = settings
         self.optimizer = Adam(method.parameters(), settings.lr, settings.weight_decay)
+        self.average = WeightAverage(method, settings.averaged_epochs)
         self.generator = generator
         self.history = History(carry=carry)
         self.best_weights = self._weights()
@@ -283,30 +287,44 @@ class _Run:
         self.method.eval()
         with torch.no_grad():
             self.method.project(inference)
-        record, eligible = {"epoch": number, "loss": loss}, False
+        self.average.add()
         scored = self._is_evaluated(number, score)
         if scored:
-            prediction, self.history.carry = self.method.evaluate(inference, epoch)
-            solution = prediction.solution  # if the map is not finite, it holds the last finite state
-            failed = solution is not None and solution.status is Status.NON_FINITE
-            if failed or not math.isfinite(inference.space.largest(prediction.probabilities)):
-                self.history.end = End.NON_FINITE
-                return
-            record |= {} if score is None else score(prediction)
-            record |= _account(epoch) | ({} if solution is None else {"evaluation": solution.record()})
-            eligible = number >= self.settings.first_epoch and (
-                not self.history.would_be_best(record) or self.method.admits(prediction)
-            )
+            with self.average.in_use():
+                record, eligible = self._evaluate(number, epoch, inference, score)
         else:
             self.history.carry = self.method.passed_on(epoch)
-            record |= _account(epoch)
-        if self.history.add(record | {"seconds": time.perf_counter() - start}, eligible, scored):
-            self.best_weights = self._weights()
+            record, eligible = {}, False
+        if self.history.end is End.NON_FINITE:
+            return
+        record = {"epoch": number, "loss": loss} | record | _account(epoch)
+        self.history.add(record | {"seconds": time.perf_counter() - start}, eligible, scored)
         waited = number - max(self.history.best, self.settings.first_epoch)
         if score is not None and waited >= self.settings.patience:
             self.history.end = End.PATIENCE
         elif len(self.history.epochs) >= self.settings.max_epochs:
             self.history.end = End.EPOCHS
+
+    def _evaluate(
+        self, number: int, epoch: Epoch, inference: Problem, score: Scorer | None
+    ) -> tuple[dict[str, Any], bool]:
+        """Predict, and keep the weights if they are the best; return the scores and whether the epoch may be chosen."""
+        if self.average.window > 1:
+            with torch.no_grad():
+                self.method.project(inference)  # a mean of weights need not keep a bound that each of them keeps
+        prediction, self.history.carry = self.method.evaluate(inference, epoch)
+        solution = prediction.solution  # if the map is not finite, it holds the last finite state
+        failed = solution is not None and solution.status is Status.NON_FINITE
+        if failed or not math.isfinite(inference.space.largest(prediction.probabilities)):
+            self.history.end = End.NON_FINITE
+            return {}, False
+        record = {} if score is None else dict(score(prediction))
+        eligible = number >= self.settings.first_epoch and (
+            not self.history.would_be_best(record) or self.method.admits(prediction)
+        )
+        if self.history.would_be_best(record, eligible):
+            self.best_weights = self._weights()
+        return record | ({} if solution is None else {"evaluation": solution.record()}), eligible
 
     def _is_evaluated(self, number: int, score: Scorer | None) -> bool:
         every = self.settings.evaluate_every
@@ -320,6 +338,7 @@ class _Run:
             "weights": self._weights(),
             "best": self.best_weights,
             "optimizer": self.optimizer.state(),
+            "average": self.average.state(),
             "generator": self.generator.get_state(),
             "carry": self.history.carry.plain(processes),
             "history": {
@@ -353,6 +372,7 @@ class _Run:
         self.method.load_state_dict(state["weights"])
         self.best_weights = state["best"]
         self.optimizer.load_state(state.get("optimizer", {}))
+        self.average.load_state({"count": 0, "mean": {}} | state.get("average", {}))
         self.generator.set_state(state["generator"])
         history = state["history"]
         end = None if history["end"] is None else End(history["end"])

@@ -1,0 +1,126 @@
+"""The training that holds back validation labels, and whether one equilibrium is proved of what it trains."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from torch import Generator, Tensor
+
+from lignn import training
+from lignn.classifier import imbalance
+from lignn.classifier.settings import Settings
+from lignn.errors import InputError
+from lignn.graph import Graph, Split
+from lignn.labels import Classes, KnownLabels
+from lignn.methods import Method
+from lignn.training import Assembly, End, History, Metric, Progress, Scorer, assemble, score_on
+
+Checkpoint = tuple[Path, str]
+"""A checkpoint's file, and what tells this run from others."""
+
+_POOR = 0.5
+"""Loss in units of a guess's above which a network is said not to fit its training labels."""
+
+_LOWER = 0.98
+"""Loss of a free training in units of the proved one's, below which the proof is too dear."""
+
+_LAST = 20
+"""Epochs over which a loss is averaged: each one hides other labels."""
+
+
+def assembled(settings: Settings, graph: Graph, known: KnownLabels, unseen: Tensor) -> Assembly:
+    """Return the method with weights from the seed, and its problems."""
+
+    def build(generator: Generator) -> Method:
+        return settings.build(graph.num_features, known.num_classes, generator, graph.edge_types)
+
+    hidden = unseen if settings.values["inductive"] else None
+    known = imbalance.weighted(settings, Classes.of(graph), known)
+    return assemble(build, graph, known, seed=settings.values["seed"], unseen=hidden, device=settings.device)
+
+
+@dataclass(frozen=True, eq=False)
+class FirstTraining:
+    """The training that holds back validation labels.
+
+    Attributes:
+        graph: the graph.
+        split: the split.
+        known: the training labels.
+        metric: the score that chooses the epoch.
+        again: whether the same number of epochs is to be trained again with other labels. It is then at least the
+            setting `least_epochs`: an early epoch that is best by chance is bad with other labels.
+        progress: called after every epoch.
+    """
+
+    graph: Graph
+    split: Split
+    known: KnownLabels
+    metric: Metric
+    again: bool
+    progress: Progress | None
+
+    def run(self, settings: Settings, checkpoint: Checkpoint | None) -> tuple[Settings, Method, History, bool]:
+        """Train; return the settings with the contraction that was chosen, and whether training was interrupted.
+
+        If the contraction is to be chosen, it is the proved one, unless training shows that its limit is too tight:
+        where labels must act strongly, the training labels cannot be learned with it. Held-out labels have no say.
+        """
+        chosen = settings.with_contraction("proved") if settings.chooses_contraction else settings
+        assembly = self._assembled(chosen)
+        if settings.chooses_contraction and assembly.method.on(assembly.inference).lipschitz is None:
+            settings = chosen = settings.with_contraction("free")
+            assembly = self._assembled(chosen)
+        history, interrupted = self._history(chosen, assembly, checkpoint)
+        if interrupted or not settings.chooses_contraction:
+            return chosen, assembly.method, history, interrupted
+        free = settings.with_contraction("free")
+        try:
+            if self._is_too_tight(free, assembly, history):
+                other = self._assembled(free)
+                better, interrupted = self._history(free, other, None)
+                return free, other.method, better, interrupted
+        except KeyboardInterrupt:
+            interrupted = True
+        return chosen, assembly.method, history, interrupted
+
+    def _assembled(self, settings: Settings) -> Assembly:
+        return assembled(settings, self.graph, self.known, self.split.held_out)
+
+    def _is_too_tight(self, free: Settings, assembly: Assembly, history: History) -> bool:
+        """Return whether the training labels are fitted poorly, and better by a short training without the limit."""
+        count = min(len(history.epochs), free.values.get("least_epochs", 1))
+        loss = _late_loss(history, count)
+        if loss <= _POOR * assembly.training.labels.loss_of_guess():
+            return False
+        trial = self._assembled(free).train(None, replace(free.training, max_epochs=count))
+        return trial.end is End.EPOCHS and _late_loss(trial, count) < _LOWER * loss
+
+    def _history(self, settings: Settings, assembly: Assembly, checkpoint: Checkpoint | None) -> tuple[History, bool]:
+        score, options = None, settings.training
+        least = min(options.max_epochs, settings.values.get("least_epochs", 1))
+        if assembly.inference.space.count(self.split.val & self.graph.labelled) > 0:
+            score = self._score(assembly)
+            options = replace(options, first_epoch=least - 1) if self.again else options
+        else:
+            options = replace(options, max_epochs=min(options.max_epochs, max(options.patience, least)))
+        file, identity = checkpoint or (None, "")
+        try:
+            history = assembly.train(score, options, path=file, run_id=identity, progress=self.progress)
+        except training.Interrupted as interruption:
+            return interruption.history, True
+        if history.best < 0 and history.end is End.NON_FINITE:
+            reason = "the loss is not finite; lower lr, or scale the features"
+            raise InputError(f"training ended in its first epoch: {reason}")
+        return history, False
+
+    def _score(self, assembly: Assembly) -> Scorer:
+        parts = {part: getattr(self.split, part) & self.graph.labelled for part in ("train", "val")}
+        return score_on(self.graph, parts, self.metric, assembly.inference.space)
+
+
+def _late_loss(history: History, count: int) -> float:
+    """Return the mean loss of the last ones of the first `count` epochs."""
+    losses = [record["loss"] for record in history.epochs[:count]][-_LAST:]
+    return sum(losses) / len(losses)

@@ -1,0 +1,67 @@
+"""The mean of the weights over the last epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+
+class WeightAverage:
+    """A moving mean of a module's weights, `W̄ ← W̄ + (W - W̄) / min(t, window)` after epoch t.
+
+    Every epoch hides other labels, features and units, so the weights never come to rest, and those of a single epoch
+    are good or bad by chance. Their mean is not (Izmailov et al., "Averaging weights leads to wider optima and better
+    generalization", UAI 2018).
+
+    Args:
+        module: what is trained.
+        window: number of epochs that the mean remembers; with 1 it is the last weights, and nothing is kept.
+    """
+
+    def __init__(self, module: nn.Module, window: int) -> None:
+        self.module, self.window = module, window
+        self.count = 0
+        self.mean: dict[str, Tensor] = {}
+
+    def add(self) -> None:
+        """Take the weights of another epoch into the mean."""
+        if self.window == 1:
+            return
+        weights = self._weights()
+        self.count += 1
+        if self.count == 1:
+            self.mean = {name: value.clone() for name, value in weights.items()}
+        share = 1 / min(self.count, self.window)
+        torch._foreach_lerp_(list(self.mean.values()), list(weights.values()), share)
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Let the module have the mean for its weights until the context ends."""
+        if self.window == 1:
+            yield
+            return
+        last = {name: value.clone() for name, value in self._weights().items()}
+        self.module.load_state_dict(self.mean, strict=False)
+        try:
+            yield
+        finally:
+            self.module.load_state_dict(last, strict=False)
+
+    def state(self) -> dict[str, Any]:
+        """Return a copy of all that is kept, for checkpoints."""
+        return {"count": self.count, "mean": {name: value.clone() for name, value in self.mean.items()}}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Restore what `state` returned; raise if it does not fit the weights."""
+        fresh = self._weights() if state["count"] else {}
+        if {name: value.shape for name, value in state["mean"].items()} != {n: v.shape for n, v in fresh.items()}:
+            raise ValueError("the mean of the weights does not fit the weights")
+        self.count, self.mean = state["count"], {name: state["mean"][name].to(value) for name, value in fresh.items()}
+
+    def _weights(self) -> dict[str, Tensor]:
+        """Return weights and statistics, but no counters."""
+        return {name: value for name, value in self.module.state_dict().items() if value.is_floating_point()}
