@@ -128,7 +128,7 @@ def failures(folder: Path) -> dict[str, str]:
     with browser.service(str(model), "--no-page") as (address, process):
         path = f"{address}/labels/node1"
         call("PUT", path, {"label": "a"})
-        told["disk"] = _with_full_disk(process.pid, journal, path)
+        told["disk"] = _with_full_disk(process.pid, path)
         told["lock"] = _with_lock(journal, path)
         fitted("lpa", graph=small_graph().replace(class_names=("a", "b", "d"))).save(model)
         assert call("GET", f"{address}/model")["replaced"] is True
@@ -141,11 +141,10 @@ def failures(folder: Path) -> dict[str, str]:
     return told
 
 
-def _with_full_disk(process: int, journal: Path, path: str) -> str:
-    """Forbid the service to make any file longer: each write to the journal fails, as on a full disk."""
+def _with_full_disk(process: int, path: str) -> str:
+    """Forbid the service to write files: each write to the journal fails, as on a full disk."""
     free = resource.prlimit(process, resource.RLIMIT_FSIZE)
-    size = journal.with_name(f"{journal.name}-wal").stat().st_size
-    resource.prlimit(process, resource.RLIMIT_FSIZE, (size, free[1]))
+    resource.prlimit(process, resource.RLIMIT_FSIZE, (0, free[1]))
     try:
         status, detail = refusal("PUT", path, {"label": "b"})
         assert status == 503, detail

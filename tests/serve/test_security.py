@@ -1,12 +1,18 @@
 """Who may ask, and how much."""
 
 import asyncio
+import json
+import shutil
+import ssl
+import subprocess
+import urllib.request
 
 import pytest
 
 from lignn.errors import InputError
 from lignn.serve import security
 from lignn.serve.security import Policy, read_token
+from tests.serve import browser
 from tests.serve.conftest import serving
 
 TOKEN = "a-token-of-enough-characters"
@@ -38,8 +44,6 @@ def test_tokens_come_from_a_file_or_the_environment(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def guarded(original, tmp_path_factory):
-    import shutil
-
     folder = shutil.copytree(original, tmp_path_factory.mktemp("guarded") / "model")
     with serving(folder, token=TOKEN) as (client, _):
         yield client
@@ -116,14 +120,21 @@ def test_bodies_are_limited(client, monkeypatch):
 
 
 def test_read_only(model):
+    edge = {"source": "node0", "target": "node1"}
+    body = {"labels": {"label": "a"}, "nodes": {"features": {}}, "edges": {"edges": [edge]}, "fit": None}
     with serving(model, read_only=True) as (client, _):
         for method, path in (
             ("PUT", "/labels/node1"),
             ("DELETE", "/labels/node1"),
+            ("POST", "/labels"),
             ("DELETE", "/nodes/node1"),
+            ("PATCH", "/nodes/node1"),
+            ("PUT", "/edges"),
+            ("DELETE", "/edges"),
             ("POST", "/fit"),
+            ("DELETE", "/fit"),
         ):
-            answer = client.request(method, path, json={"label": "a"})
+            answer = client.request(method, path, json=body[path.split("/")[1]])
             assert (answer.status_code, "read-only" in answer.json()["detail"]) == (403, True), path
         node = {"nodes": [{"id": "n", "features": [0] * 6}]}
         assert client.post("/nodes", json=node).status_code == 403
@@ -176,3 +187,23 @@ def test_a_body_may_not_take_for_ever(monkeypatch):
 
     monkeypatch.setattr(security, "BODY_SECONDS", 0.01)
     assert asyncio.run(refused()) == 408
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="install openssl, which makes a certificate")
+def test_https_by_files(model, tmp_path):
+    """A client that trusts the certificate gets answers, also with a token; plain HTTP gets none."""
+    certificate, key, token = (tmp_path / name for name in ("certificate.pem", "key.pem", "token"))
+    command = (
+        "openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1"
+    )
+    subprocess.run([*command.split(), "-out", certificate, "-keyout", key], check=True, capture_output=True)
+    token.write_text(TOKEN)
+    files = ["--tls-cert", str(certificate), "--tls-key", str(key), "--token-file", str(token)]
+    with browser.service(str(model), "--no-page", *files) as (address, _):
+        assert address.startswith("https://127.0.0.1:")
+        request = urllib.request.Request(f"{address}/model", headers={"Authorization": f"Bearer {TOKEN}"})
+        trusting = ssl.create_default_context(cafile=certificate)
+        with urllib.request.urlopen(request, timeout=30, context=trusting) as answer:
+            assert json.loads(answer.read())["classes"] == ["a", "b", "c"]
+        with pytest.raises(OSError):
+            browser.get(address.replace("https", "http") + "/health")
