@@ -19,15 +19,15 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lignn.atomic import whole_file
-from lignn.bench.timing import record
+from lignn.bench import report
+from lignn.bench.timing import Record, Timing, at_most, record
 from tests.classifier.small import fitted, small_graph
 from tests.serve import browser
 
@@ -190,7 +190,7 @@ def calls(number: int, draw: random.Random) -> dict[str, list[tuple[str, str, An
 
 
 def load(folder: Path, clients: int, seconds: float) -> dict[str, Any]:
-    """Let many clients make mixed calls; return counts, times and the growth of memory in the second half."""
+    """Let many clients make mixed calls; return times by kind, errors, and the growth of memory in the second half."""
     fitted("lpa").save(folder / "model")
     times: dict[str, list[float]] = {}
     errors: list[str] = []
@@ -220,18 +220,7 @@ def load(folder: Path, clients: int, seconds: float) -> dict[str, Any]:
         end.set()
         for thread in threads:
             thread.join(60)
-    together = [each for found in times.values() for each in found]
-    return {
-        "calls": len(together),
-        "errors": errors,
-        **_quantiles(together),
-        "by_kind": {kind: {"calls": len(found), **_quantiles(found)} for kind, found in sorted(times.items())},
-        "memory_growth": whole / half - 1,
-    }
-
-
-def _quantiles(times: list[float]) -> dict[str, float]:
-    return {"p50": float(np.quantile(times, 0.5)), "p99": float(np.quantile(times, 0.99))}
+    return {"times": times, "errors": errors, "growth": whole / half - 1}
 
 
 def _memory(process: int) -> int:
@@ -239,29 +228,44 @@ def _memory(process: int) -> int:
     return int(Path(f"/proc/{process}/statm").read_text().split()[1])
 
 
+def records(kills: int, clients: int, seconds: float) -> Iterator[Record]:
+    """Run all parts; yield their records."""
+    config = {"kills": kills, "clients": clients, "seconds": seconds}
+    with tempfile.TemporaryDirectory() as folder:
+        yield record("killed under 4 writers", "lignn serve", config, **kill(Path(folder), kills, 1.0))
+    yield at_most(f"{kills} kills: answered labels that are lost or doubled", 0, 0)  # else `kill` has failed
+    with tempfile.TemporaryDirectory() as folder:
+        told = failures(Path(folder))
+        yield record("full disk, locked journal, replaced model", "lignn serve", config, told=told, failures=len(told))
+    with tempfile.TemporaryDirectory() as folder:
+        found = load(Path(folder), clients, seconds)
+    times: dict[str, list[float]] = found["times"]
+    for kind, each in sorted(times.items()):
+        timing = Timing(tuple(each))
+        figures = timing.figures(timing) | {"p99": float(np.quantile(each, 0.99)), "calls": len(each)}
+        yield record(f"{clients} clients: {kind}", "lignn serve", config, **figures)
+    yield at_most(f"{clients} clients, {seconds:g} s: errors", len(found["errors"]), 0) | {"errors": found["errors"]}
+    yield at_most(
+        f"{clients} clients, {seconds:g} s: growth of memory in the second half", found["growth"], MOST_GROWTH
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=40)
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--clients", type=int, default=50)
-    parser.add_argument("--record", type=Path, help="file that gets a line for each part")
+    parser.add_argument("--record", type=Path, help="a .jsonl file for the records")
     options = parser.parse_args()
-    parts: dict[str, Callable[[Path], dict[str, Any]]] = {
-        "kill -9 under 4 writers": lambda folder: kill(folder, options.kills, 1.0),
-        "failures below the service": failures,
-        f"{options.clients} clients": lambda folder: load(folder, options.clients, options.seconds),
-    }
-    config = {"seconds": options.seconds, "clients": options.clients}
-    records = []
-    for case, part in parts.items():
-        with tempfile.TemporaryDirectory() as folder:
-            records.append(record(case, "lignn serve", config, **part(Path(folder))))
-        print(json.dumps(records[-1], ensure_ascii=False), flush=True)  # noqa: T201
+    made = []
+    for one in records(options.kills, options.clients, options.seconds):
+        made.append({"suite": "soak", "quick": False} | one)
+        print(json.dumps(made[-1], ensure_ascii=False), flush=True)  # noqa: T201
     if options.record is not None:
-        with whole_file(options.record) as file:
-            file.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in records), encoding="utf-8")
-    if records[-1]["errors"] or records[-1]["memory_growth"] > MOST_GROWTH:
-        sys.exit("the service had errors, or its memory grew by more than 5 %")
+        report.write(made, options.record)
+    missed = [one["goal"] for one in made if not one.get("met", True)]
+    if missed:
+        sys.exit(f"not met: {'; '.join(missed)}")
 
 
 if __name__ == "__main__":
