@@ -1,8 +1,8 @@
 """Writers, readers, failures and sudden ends: `python -m tests.serve.soak`, or a short form in the tests.
 
 `kill`: four writers label nodes, the service is killed at random moments and started again. Every label that was
-answered must be there, none twice. `failures`: a disk that takes no more, a locked journal, a model that is replaced;
-each is told, and the service goes on. `load`: many clients with mixed calls; no error, memory flat, and the times.
+answered must be there, none twice. `load`: many clients with mixed calls; no error, memory flat, and the times.
+`failures`: a disk that takes no more, a locked journal, a model that is replaced: each is told, the service goes on.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,21 @@ def call(method: str, address: str, body: Any = None, who: str = "soak") -> Any:
     request = urllib.request.Request(address, data, headers, method=method)
     with urllib.request.urlopen(request, timeout=30) as answer:
         return json.loads(answer.read())
+
+
+@dataclass(frozen=True)
+class Started:
+    """A running service.
+
+    Attributes:
+        model: folder of its model.
+        address: where it is.
+        process: number of its process.
+    """
+
+    model: Path
+    address: str
+    process: int
 
 
 class Writer(threading.Thread):
@@ -120,24 +136,26 @@ def refusal(method: str, address: str, body: Any = None) -> tuple[int, str]:
     raise AssertionError(f"{method} {address} was not refused")
 
 
-def failures(folder: Path) -> dict[str, str]:
+@contextmanager
+def started(folder: Path) -> Iterator[Started]:
+    """Start a service of a small model."""
+    fitted("lpa").save(folder / "model")
+    with browser.service(str(folder / "model"), "--no-page") as (address, process):
+        yield Started(folder / "model", address, process.pid)
+
+
+def failures(service: Started) -> dict[str, str]:
     """Let the journal and the model fail below a service; return what it said."""
-    model, told = folder / "model", {}
-    fitted("lpa").save(model)
-    journal = folder / "model.journal.sqlite"
-    with browser.service(str(model), "--no-page") as (address, process):
-        path = f"{address}/labels/node1"
-        call("PUT", path, {"label": "a"})
-        told["disk"] = _with_full_disk(process.pid, path)
-        told["lock"] = _with_lock(journal, path)
-        fitted("lpa", graph=small_graph().replace(class_names=("a", "b", "d"))).save(model)
-        assert call("GET", f"{address}/model")["replaced"] is True
-        status, told["model"] = refusal("POST", f"{address}/fit")
-        assert status == 409, told
-        assert call("PUT", path, {"label": "c"})["changes"] == 1
-    with browser.service(str(model), "--no-page") as (address, _):
-        assert call("GET", f"{address}/model")["new_classes"] == ["c"]
-        assert call("GET", f"{address}/predictions/node1")["given"] == "c"
+    address, path, told = service.address, f"{service.address}/labels/node1", {}
+    call("PUT", path, {"label": "c"})
+    call("PUT", path, {"label": "a"})
+    told["disk"] = _with_full_disk(service.process, path)
+    told["lock"] = _with_lock(service.model.with_name("model.journal.sqlite"), path)
+    fitted("lpa", graph=small_graph().replace(class_names=("a", "b", "d"))).save(service.model)
+    assert call("GET", f"{address}/model")["replaced"] is True
+    status, told["model"] = refusal("POST", f"{address}/fit")
+    assert status == 409, told
+    assert call("PUT", path, {"label": "c"})["changes"] == 1
     return told
 
 
@@ -189,14 +207,13 @@ def calls(number: int, draw: random.Random) -> dict[str, list[tuple[str, str, An
     }
 
 
-def load(folder: Path, clients: int, seconds: float) -> dict[str, Any]:
+def load(service: Started, clients: int, seconds: float) -> dict[str, Any]:
     """Let many clients make mixed calls; return times by kind, errors, and the growth of memory in the second half."""
-    fitted("lpa").save(folder / "model")
     times: dict[str, list[float]] = {}
     errors: list[str] = []
     end = threading.Event()
 
-    def work(number: int, address: str) -> None:
+    def work(number: int) -> None:
         draw = random.Random(number)
         while not end.is_set():
             kinds = calls(number, draw)
@@ -204,22 +221,21 @@ def load(folder: Path, clients: int, seconds: float) -> dict[str, Any]:
             for method, path, body in kinds[kind]:
                 start = time.perf_counter()
                 try:
-                    call(method, address + path, body)
+                    call(method, service.address + path, body)
                 except (OSError, http.client.HTTPException) as error:
                     errors.append(f"{method} {path}: {error!r}")
                 times.setdefault(kind.split()[0], []).append(time.perf_counter() - start)
 
-    with browser.service(str(folder / "model"), "--no-page") as (address, process):
-        threads = [threading.Thread(target=work, args=(i, address), daemon=True) for i in range(clients)]
-        for thread in threads:
-            thread.start()
-        end.wait(seconds / 2)
-        half = _memory(process.pid)
-        end.wait(seconds / 2)
-        whole = _memory(process.pid)
-        end.set()
-        for thread in threads:
-            thread.join(60)
+    threads = [threading.Thread(target=work, args=(i,), daemon=True) for i in range(clients)]
+    for thread in threads:
+        thread.start()
+    end.wait(seconds / 2)
+    half = _memory(service.process)
+    end.wait(seconds / 2)
+    whole = _memory(service.process)
+    end.set()
+    for thread in threads:
+        thread.join(60)
     return {"times": times, "errors": errors, "growth": whole / half - 1}
 
 
@@ -234,11 +250,9 @@ def records(kills: int, clients: int, seconds: float) -> Iterator[Record]:
     with tempfile.TemporaryDirectory() as folder:
         yield record("killed under 4 writers", "lignn serve", config, **kill(Path(folder), kills, 1.0))
     yield at_most(f"{kills} kills: answered labels that are lost or doubled", 0, 0)  # else `kill` has failed
-    with tempfile.TemporaryDirectory() as folder:
-        told = failures(Path(folder))
-        yield record("full disk, locked journal, replaced model", "lignn serve", config, told=told, failures=len(told))
-    with tempfile.TemporaryDirectory() as folder:
-        found = load(Path(folder), clients, seconds)
+    with tempfile.TemporaryDirectory() as folder, started(Path(folder)) as service:
+        found, told = load(service, clients, seconds), failures(service)
+    yield record("full disk, locked journal, replaced model", "lignn serve", config, told=told, failures=len(told))
     times: dict[str, list[float]] = found["times"]
     for kind, each in sorted(times.items()):
         timing = Timing(tuple(each))

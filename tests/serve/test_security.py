@@ -3,16 +3,24 @@
 import asyncio
 import json
 import shutil
+import socket
 import ssl
 import subprocess
+import threading
 import urllib.request
 
 import pytest
+import uvicorn
+from starlette.testclient import TestClient
 
+from lignn.datasets.sources import Source
 from lignn.errors import InputError
-from lignn.serve import security
+from lignn.serve import running, security
+from lignn.serve.app import application
+from lignn.serve.engine import Engine
+from lignn.serve.opening import Place
 from lignn.serve.security import Policy, read_token
-from tests.serve import browser
+from lignn.serve.service import Service
 from tests.serve.conftest import serving
 
 TOKEN = "a-token-of-enough-characters"
@@ -143,16 +151,6 @@ def test_read_only(model):
 
 
 def test_while_starting_the_service_says_so(model, monkeypatch):
-    import threading
-
-    from starlette.testclient import TestClient
-
-    from lignn.datasets.sources import Source
-    from lignn.serve.app import application
-    from lignn.serve.engine import Engine
-    from lignn.serve.opening import Place
-    from lignn.serve.service import Service
-
     go, real = threading.Event(), Engine.open
     monkeypatch.setattr(Engine, "open", lambda engine: (go.wait(60), real(engine)))
     service = Service(Place.of(str(model), Source(str(model)), None, None), Policy())
@@ -191,19 +189,24 @@ def test_a_body_may_not_take_for_ever(monkeypatch):
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="install openssl, which makes a certificate")
 def test_https_by_files(model, tmp_path):
-    """A client that trusts the certificate gets answers, also with a token; plain HTTP gets none."""
-    certificate, key, token = (tmp_path / name for name in ("certificate.pem", "key.pem", "token"))
-    command = (
-        "openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1"
-    )
+    """A client that trusts the certificate gets answers; others, and plain HTTP, get none."""
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=lignn -addext subjectAltName=IP:127.0.0.1"
     subprocess.run([*command.split(), "-out", certificate, "-keyout", key], check=True, capture_output=True)
-    token.write_text(TOKEN)
-    files = ["--tls-cert", str(certificate), "--tls-key", str(key), "--token-file", str(token)]
-    with browser.service(str(model), "--no-page", *files) as (address, _):
-        assert address.startswith("https://127.0.0.1:")
-        request = urllib.request.Request(f"{address}/model", headers={"Authorization": f"Bearer {TOKEN}"})
+    service = Service(Place.of(str(model), Source(str(model)), None, None), Policy())
+    server = uvicorn.Server(running.config(application(service), (certificate, key)))
+    listening = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=server.run, args=([listening],))
+    thread.start()
+    try:
+        service.engine.opened.wait(60)
+        address = f"https://127.0.0.1:{listening.getsockname()[1]}/health"
         trusting = ssl.create_default_context(cafile=certificate)
-        with urllib.request.urlopen(request, timeout=30, context=trusting) as answer:
-            assert json.loads(answer.read())["classes"] == ["a", "b", "c"]
-        with pytest.raises(OSError):
-            browser.get(address.replace("https", "http") + "/health")
+        with urllib.request.urlopen(address, timeout=30, context=trusting) as answer:
+            assert json.loads(answer.read()) == {"status": "ok", "version": 0}
+        for other in (address, address.replace("https", "http")):
+            with pytest.raises(OSError):
+                urllib.request.urlopen(other, timeout=30)
+    finally:
+        server.should_exit = True
+        thread.join(60)
