@@ -52,10 +52,10 @@ fuzz: .venv/installed
 	$(BIN)/python -m tests.faults.readers --seconds $(LIGNN_FUZZ) --examples 500
 	LIGNN_FAULTS=all $(BIN)/python -m pytest -n auto --dist worksteal tests/faults
 
-# The service for ten minutes: killed under writers, then under many clients. See docs/get_started/serving.md.
+# The service: killed under writers, failures below it, then ten minutes under many clients. See docs/get_started/serving.md.
 LIGNN_SOAK ?= 600
 soak: .venv/installed
-	$(BIN)/python -m tests.serve.soak --seconds $(LIGNN_SOAK) --record results/soak.jsonl
+	$(BIN)/python -m tests.serve.soak --seconds $(LIGNN_SOAK) --record results/bench/soak.jsonl
 
 # The checkout is installed in editable mode: only a change of what it depends on installs anything again.
 .venv/installed: pyproject.toml constraints.txt

@@ -12,10 +12,12 @@ pytest.importorskip("fastapi", reason="the service needs fastapi, uvicorn and pr
 from starlette.testclient import TestClient
 
 from lignn.datasets.sources import Source
+from lignn.serve import child
 from lignn.serve.app import application
 from lignn.serve.opening import Place
 from lignn.serve.security import Policy
 from lignn.serve.service import Service
+from lignn.serve.training import Training
 from tests.classifier.small import fitted, small_graph
 
 
@@ -38,6 +40,16 @@ def graph_file(tmp_path) -> Path:
     path = tmp_path / "small.npz"
     small_graph().replace(y=None, class_names=None).write(path)
     return path
+
+
+@pytest.fixture
+def training_here(monkeypatch):
+    """Train without a child process, whose start takes longer than the training of a small model."""
+
+    def run_child(_, folder):
+        assert child.main(folder) == 0
+
+    monkeypatch.setattr(Training, "_run_child", run_child)
 
 
 @contextmanager

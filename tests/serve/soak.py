@@ -1,8 +1,8 @@
 """Writers, readers, failures and sudden ends: `python -m tests.serve.soak`, or a short form in the tests.
 
 `kill`: four writers label nodes, the service is killed at random moments and started again. Every label that was
-answered must be there, none twice. `failures`: a disk that takes no more, a locked journal, a model that is replaced;
-each is told, and the service goes on. `load`: many clients with mixed calls; no error, memory flat, and the times.
+answered must be there, none twice. `load`: many clients with mixed calls; no error, memory flat, and the times.
+`failures`: a disk that takes no more, a locked journal, a model that is replaced: each is told, the service goes on.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lignn.atomic import whole_file
-from lignn.bench.timing import record
+from lignn.bench import report
+from lignn.bench.timing import Record, Timing, at_most, record
 from tests.classifier.small import fitted, small_graph
 from tests.serve import browser
 
@@ -42,6 +43,21 @@ def call(method: str, address: str, body: Any = None, who: str = "soak") -> Any:
     request = urllib.request.Request(address, data, headers, method=method)
     with urllib.request.urlopen(request, timeout=30) as answer:
         return json.loads(answer.read())
+
+
+@dataclass(frozen=True)
+class Started:
+    """A running service.
+
+    Attributes:
+        model: folder of its model.
+        address: where it is.
+        process: number of its process.
+    """
+
+    model: Path
+    address: str
+    process: int
 
 
 class Writer(threading.Thread):
@@ -120,32 +136,33 @@ def refusal(method: str, address: str, body: Any = None) -> tuple[int, str]:
     raise AssertionError(f"{method} {address} was not refused")
 
 
-def failures(folder: Path) -> dict[str, str]:
+@contextmanager
+def started(folder: Path) -> Iterator[Started]:
+    """Start a service of a small model."""
+    fitted("lpa").save(folder / "model")
+    with browser.service(str(folder / "model"), "--no-page") as (address, process):
+        yield Started(folder / "model", address, process.pid)
+
+
+def failures(service: Started) -> dict[str, str]:
     """Let the journal and the model fail below a service; return what it said."""
-    model, told = folder / "model", {}
-    fitted("lpa").save(model)
-    journal = folder / "model.journal.sqlite"
-    with browser.service(str(model), "--no-page") as (address, process):
-        path = f"{address}/labels/node1"
-        call("PUT", path, {"label": "a"})
-        told["disk"] = _with_full_disk(process.pid, journal, path)
-        told["lock"] = _with_lock(journal, path)
-        fitted("lpa", graph=small_graph().replace(class_names=("a", "b", "d"))).save(model)
-        assert call("GET", f"{address}/model")["replaced"] is True
-        status, told["model"] = refusal("POST", f"{address}/fit")
-        assert status == 409, told
-        assert call("PUT", path, {"label": "c"})["changes"] == 1
-    with browser.service(str(model), "--no-page") as (address, _):
-        assert call("GET", f"{address}/model")["new_classes"] == ["c"]
-        assert call("GET", f"{address}/predictions/node1")["given"] == "c"
+    address, path, told = service.address, f"{service.address}/labels/node1", {}
+    call("PUT", path, {"label": "c"})
+    call("PUT", path, {"label": "a"})
+    told["disk"] = _with_full_disk(service.process, path)
+    told["lock"] = _with_lock(service.model.with_name("model.journal.sqlite"), path)
+    fitted("lpa", graph=small_graph().replace(class_names=("a", "b", "d"))).save(service.model)
+    assert call("GET", f"{address}/model")["replaced"] is True
+    status, told["model"] = refusal("POST", f"{address}/fit")
+    assert status == 409, told
+    assert call("PUT", path, {"label": "c"})["changes"] == 1
     return told
 
 
-def _with_full_disk(process: int, journal: Path, path: str) -> str:
-    """Forbid the service to make any file longer: each write to the journal fails, as on a full disk."""
+def _with_full_disk(process: int, path: str) -> str:
+    """Forbid the service to write files: each write to the journal fails, as on a full disk."""
     free = resource.prlimit(process, resource.RLIMIT_FSIZE)
-    size = journal.with_name(f"{journal.name}-wal").stat().st_size
-    resource.prlimit(process, resource.RLIMIT_FSIZE, (size, free[1]))
+    resource.prlimit(process, resource.RLIMIT_FSIZE, (0, free[1]))
     try:
         status, detail = refusal("PUT", path, {"label": "b"})
         assert status == 503, detail
@@ -190,14 +207,13 @@ def calls(number: int, draw: random.Random) -> dict[str, list[tuple[str, str, An
     }
 
 
-def load(folder: Path, clients: int, seconds: float) -> dict[str, Any]:
-    """Let many clients make mixed calls; return counts, times and the growth of memory in the second half."""
-    fitted("lpa").save(folder / "model")
+def load(service: Started, clients: int, seconds: float) -> dict[str, Any]:
+    """Let many clients make mixed calls; return times by kind, errors, and the growth of memory in the second half."""
     times: dict[str, list[float]] = {}
     errors: list[str] = []
     end = threading.Event()
 
-    def work(number: int, address: str) -> None:
+    def work(number: int) -> None:
         draw = random.Random(number)
         while not end.is_set():
             kinds = calls(number, draw)
@@ -205,34 +221,22 @@ def load(folder: Path, clients: int, seconds: float) -> dict[str, Any]:
             for method, path, body in kinds[kind]:
                 start = time.perf_counter()
                 try:
-                    call(method, address + path, body)
+                    call(method, service.address + path, body)
                 except (OSError, http.client.HTTPException) as error:
                     errors.append(f"{method} {path}: {error!r}")
                 times.setdefault(kind.split()[0], []).append(time.perf_counter() - start)
 
-    with browser.service(str(folder / "model"), "--no-page") as (address, process):
-        threads = [threading.Thread(target=work, args=(i, address), daemon=True) for i in range(clients)]
-        for thread in threads:
-            thread.start()
-        end.wait(seconds / 2)
-        half = _memory(process.pid)
-        end.wait(seconds / 2)
-        whole = _memory(process.pid)
-        end.set()
-        for thread in threads:
-            thread.join(60)
-    together = [each for found in times.values() for each in found]
-    return {
-        "calls": len(together),
-        "errors": errors,
-        **_quantiles(together),
-        "by_kind": {kind: {"calls": len(found), **_quantiles(found)} for kind, found in sorted(times.items())},
-        "memory_growth": whole / half - 1,
-    }
-
-
-def _quantiles(times: list[float]) -> dict[str, float]:
-    return {"p50": float(np.quantile(times, 0.5)), "p99": float(np.quantile(times, 0.99))}
+    threads = [threading.Thread(target=work, args=(i,), daemon=True) for i in range(clients)]
+    for thread in threads:
+        thread.start()
+    end.wait(seconds / 2)
+    half = _memory(service.process)
+    end.wait(seconds / 2)
+    whole = _memory(service.process)
+    end.set()
+    for thread in threads:
+        thread.join(60)
+    return {"times": times, "errors": errors, "growth": whole / half - 1}
 
 
 def _memory(process: int) -> int:
@@ -240,29 +244,42 @@ def _memory(process: int) -> int:
     return int(Path(f"/proc/{process}/statm").read_text().split()[1])
 
 
+def records(kills: int, clients: int, seconds: float) -> Iterator[Record]:
+    """Run all parts; yield their records."""
+    config = {"kills": kills, "clients": clients, "seconds": seconds}
+    with tempfile.TemporaryDirectory() as folder:
+        yield record("killed under 4 writers", "lignn serve", config, **kill(Path(folder), kills, 1.0))
+    yield at_most(f"{kills} kills: answered labels that are lost or doubled", 0, 0)  # else `kill` has failed
+    with tempfile.TemporaryDirectory() as folder, started(Path(folder)) as service:
+        found, told = load(service, clients, seconds), failures(service)
+    yield record("full disk, locked journal, replaced model", "lignn serve", config, told=told, failures=len(told))
+    times: dict[str, list[float]] = found["times"]
+    for kind, each in sorted(times.items()):
+        timing = Timing(tuple(each))
+        figures = timing.figures(timing) | {"p99": float(np.quantile(each, 0.99)), "calls": len(each)}
+        yield record(f"{clients} clients: {kind}", "lignn serve", config, **figures)
+    yield at_most(f"{clients} clients, {seconds:g} s: errors", len(found["errors"]), 0) | {"errors": found["errors"]}
+    yield at_most(
+        f"{clients} clients, {seconds:g} s: growth of memory in the second half", found["growth"], MOST_GROWTH
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=40)
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--clients", type=int, default=50)
-    parser.add_argument("--record", type=Path, help="file that gets a line for each part")
+    parser.add_argument("--record", type=Path, help="a .jsonl file for the records")
     options = parser.parse_args()
-    parts: dict[str, Callable[[Path], dict[str, Any]]] = {
-        "kill -9 under 4 writers": lambda folder: kill(folder, options.kills, 1.0),
-        "failures below the service": failures,
-        f"{options.clients} clients": lambda folder: load(folder, options.clients, options.seconds),
-    }
-    config = {"seconds": options.seconds, "clients": options.clients}
-    records = []
-    for case, part in parts.items():
-        with tempfile.TemporaryDirectory() as folder:
-            records.append(record(case, "lignn serve", config, **part(Path(folder))))
-        print(json.dumps(records[-1], ensure_ascii=False), flush=True)  # noqa: T201
+    made = []
+    for one in records(options.kills, options.clients, options.seconds):
+        made.append({"suite": "soak", "quick": False} | one)
+        print(json.dumps(made[-1], ensure_ascii=False), flush=True)  # noqa: T201
     if options.record is not None:
-        with whole_file(options.record) as file:
-            file.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in records), encoding="utf-8")
-    if records[-1]["errors"] or records[-1]["memory_growth"] > MOST_GROWTH:
-        sys.exit("the service had errors, or its memory grew by more than 5 %")
+        report.write(made, options.record)
+    missed = [one["goal"] for one in made if not one.get("met", True)]
+    if missed:
+        sys.exit(f"not met: {'; '.join(missed)}")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import pytest
 
 import lignn
 from lignn.classifier import prediction_table
+from lignn.serve import engine, service
 from tests.classifier.small import small_graph
 from tests.serve.conftest import serving
 
@@ -195,6 +196,22 @@ def test_errors_are_problems_with_one_sentence(unchanged, method, path, body, st
     assert answer.headers["content-type"] == "application/problem+json"
     assert (answer.status_code, answer.json()["status"]) == (status, status)
     assert detail in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("part", "method", "path", "detail"),
+    [
+        (engine, "PUT", f"/labels/{UNKNOWN}", "too many changes are waiting"),
+        (service, "GET", "/suggestions", "too many explanations and overviews"),
+    ],
+)
+def test_a_service_with_too_much_to_do_says_429(client, monkeypatch, part, method, path, detail):
+    with monkeypatch.context() as patch:
+        patch.setattr(part, "MOST_WAITING", 0)
+        busy = client.request(method, path, json={"label": "a"})
+    assert (busy.status_code, busy.headers["retry-after"]) == (429, "1")
+    assert detail in busy.json()["detail"]
+    assert client.request(method, path, json={"label": "a"}).status_code == 200
 
 
 def test_a_body_that_is_no_json(client):

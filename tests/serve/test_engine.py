@@ -47,18 +47,21 @@ def paused(engine):
 
 
 def test_a_burst_is_one_solve_and_one_state(engine, original):
+    """100 labels that wait together, one of each node and a second one of some, and a request that does not fit."""
+    y = small_graph().y.tolist()
+    wanted = [(f"node{i % 90}", "abc"[(y[i % 90] + 1 + i // 90) % 3]) for i in range(100)]
     go = paused(engine)
-    answers = [engine.submit(label(node)) for node in UNKNOWN[:25]]
+    answers = [engine.submit(label(node, name)) for node, name in wanted]
     bad = engine.submit(label("who"))
     go.set()
     states = {id(answer.result(60).state) for answer in answers}
     assert len(states) == 1
     assert engine.counts.solves == 1
-    assert engine.state.version == 25
+    assert engine.state.version == len(engine.journal.entries()) == 100
     with pytest.raises(InputError, match="node 'who' is not in the graph"):
         bad.result(60)
     loaded = lignn.load(original)
-    loaded.update_labels(dict.fromkeys(UNKNOWN[:25], "a"))
+    loaded.update_labels(dict(wanted))
     np.testing.assert_array_equal(engine.state.decision(slice(None)).probabilities, loaded.decision().probabilities)
     assert engine.state.evidence.tolist() == loaded.decision().evidence.tolist()
 

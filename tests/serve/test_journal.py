@@ -46,6 +46,20 @@ def test_it_survives_power_loss_by_its_settings(tmp_path):
     journal.close()
 
 
+def test_commits_need_not_make_the_log_longer(tmp_path):
+    """Neither do they find anything of what made it long, nor is the journal itself longer."""
+    journal, log = Journal(tmp_path / "j"), tmp_path / "j-wal"
+    size = (tmp_path / "j").stat().st_size
+    journal.make_room()
+    room = log.stat().st_size
+    for i in range(300):
+        journal.append([("a", Change("label", f"node{i}", "y"))])
+    assert log.stat().st_size == room
+    assert (tmp_path / "j").stat().st_size == size
+    journal.close()
+    assert len(Journal(tmp_path / "j").entries()) == 300
+
+
 def test_a_full_disk_is_told_and_nothing_is_written(tmp_path):
     journal = Journal(tmp_path / "j")
     journal.append([("a", Change("label", "x", "y"))])

@@ -13,9 +13,21 @@ from tests.serve.test_training import wait_for
 TEST = small_split().test
 GIVEN, NEAR = (f"node{i}" for i in TEST.nonzero().flatten().tolist()[:2])
 ROUTES = (
-    "/predictions.csv", "/labels", "/labels.csv", "/suggestions?k=20", "/diagnosis", "/model", "/health",
+    "/predictions.csv", "/predictions.parquet", "/labels", "/labels.csv", "/suggestions?k=20", "/diagnosis", "/model",
+    "/fit", "/fit/events", "/health", "/metrics", "/openapi.json",
     *(f"/{what}/{node}" for what in ("predictions", "explanations", "graph") for node in (GIVEN, NEAR, "node0")),
 )  # fmt: skip
+CLOCKED = ("seconds", "_created", 'route="/fit"')
+"""Figures of `/metrics` that are no two times the same; `/fit` is asked until training is done."""
+CHANGES = (
+    ("POST", "/labels", {"labels": [{"id": GIVEN, "label": "c"}]}),
+    ("DELETE", f"/labels/{GIVEN}", None),
+    ("PUT", f"/labels/{GIVEN}", {"label": "b"}),
+    ("PUT", "/edges", {"edges": [{"source": GIVEN, "target": NEAR}]}),
+    ("PATCH", f"/nodes/{NEAR}", {"features": {"0": 0.5}}),
+    ("POST", "/nodes", {"nodes": [{"id": "kept", "features": [0.5] * 6}]}),
+    ("DELETE", "/nodes/kept", None),
+)
 
 
 def flipped():
@@ -30,13 +42,14 @@ def answers(client):
     """What every route says, without times and without the identity of the model."""
     told = {route: client.get(route) for route in ROUTES}
     assert {answer.status_code for answer in told.values()} == {200}
-    found = {route: answer.text for route, answer in told.items()}
+    found = {route: answer.content for route, answer in told.items()}
+    found["/metrics"] = [line for line in told["/metrics"].text.splitlines() if not any(w in line for w in CLOCKED)]
     history = told["/labels"].json()["changes"]
     found["/labels"] = [(entry["id"], entry["old"], entry["new"]) for entry in history]
     found["/labels.csv"] = sorted(line.rsplit(",", 1)[0] for line in told["/labels.csv"].text.splitlines())
     everything = client.post("/predictions", json={}).json()
-    removed = client.post("/nodes?dry_run=true", json={"nodes": [{"id": "new", "features": [0.5] * 6}]}).json()
-    return found | {"all": everything, "dry": removed}
+    tried = client.post("/nodes?dry_run=true", json={"nodes": [{"id": "new", "features": [0.5] * 6}]}).json()
+    return found | {"all": everything, "tried": tried}
 
 
 def seen_on_the_page(state):
@@ -54,8 +67,9 @@ def course(graph, folder):
     found = []
     with serving(folder) as (client, service):
         found += [answers(client), seen_on_the_page(service.state)]
-        found.append(client.put(f"/labels/{GIVEN}", json={"label": "b"}).json())
-        found.append(client.put("/edges", json={"edges": [{"source": GIVEN, "target": NEAR}]}).json())
+        for method, path, body in CHANGES:
+            found.append(client.request(method, path, json=body).json())
+            assert found[-1]["changes"] == 1, found[-1]
         found += [answers(client), seen_on_the_page(service.state)]
         client.post("/fit")
         status = wait_for(client)
@@ -66,12 +80,19 @@ def course(graph, folder):
     return found
 
 
-def test_flipped_test_labels_change_no_answer(tmp_path):
+def test_flipped_test_labels_change_no_answer(tmp_path, training_here):
     graph = flipped()
     assert (graph.y != small_graph().y).sum() == TEST.sum() == 30
     one, other = course(small_graph(), tmp_path / "one"), course(graph, tmp_path / "other")
     for left, right in zip(one, other, strict=True):
         assert left == right
+
+
+def test_every_route_is_compared(client):
+    """A route that is added must be added above; those that change something are in `CHANGES` or in `course`."""
+    document = client.get("/openapi.json").json()["paths"]
+    read = {path.replace(".{ending}", ".csv") for path, methods in document.items() if "get" in methods}
+    assert read <= {route.partition("?")[0].replace(f"/{GIVEN}", "/{node_id}") for route in ROUTES}
 
 
 def test_labels_given_live_are_inputs(model):

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import shutil
+import urllib.request
 from contextlib import contextmanager
 
 import numpy as np
@@ -83,6 +84,9 @@ def test_a_person_labels_by_keys_undoes_searches_and_finds_it_after_a_reload(dri
     press(driver, "u")
     until(lambda: node_id(driver) == seen[-1], "the node whose label was undone")
     assert history(address)[-1]["new"] is None
+    press(driver, "s")
+    until(lambda: node_id(driver) != seen[-1], "the node after the one that was skipped")
+    assert len(history(address)) == start + 21
     press(driver, "/")
     until(lambda: focused(driver) == "Search by id", "the search")
     press(driver, "node89")
@@ -103,11 +107,21 @@ def test_a_person_labels_by_keys_undoes_searches_and_finds_it_after_a_reload(dri
 
 def test_overview_and_people_are_drawn(driver, address):
     enter(driver, address, "Ada")
-    for tab, wanted in (("Overview", "The last solve"), ("People", "Labels by person")):
-        choose_tab(driver, tab)
-        until(lambda wanted=wanted: wanted in body_text(driver), tab)
-        if tab == "Overview":
-            until(lambda: len(driver.find_elements("css selector", ".chart-grid canvas")) >= 5, "charts")
+    press(driver, "1")
+    choose_tab(driver, "People")
+    until(lambda: "Labels by person" in body_text(driver) and "Ada" in text(driver, ".history"), "who labelled what")
+    choose_tab(driver, "Overview")
+    until(lambda: "The last solve" in body_text(driver), "the certificate")
+    until(lambda: len(driver.find_elements("css selector", ".chart-grid canvas")) >= 5, "charts")
+    buttons = {
+        button.text.split("\n")[-1]: button for button in driver.find_elements("css selector", ".tool-row button")
+    }
+    assert {"labels.csv", "predictions.csv", "predictions.parquet", "Train on"} <= set(buttons)
+    buttons["Train on"].click()
+    until(lambda: "training" in text(driver, ".frame-training"), "training")
+    stop = urllib.request.Request(f"{address}/fit", method="DELETE")
+    urllib.request.urlopen(stop, timeout=30).close()
+    until(lambda: "training was ended before it was done" in body_text(driver), "its end")
     choose_tab(driver, "Label")
     until(lambda: driver.find_elements("css selector", ".graph-chart canvas"), "the neighbourhood again")
 

@@ -1,12 +1,26 @@
 """Who may ask, and how much."""
 
 import asyncio
+import json
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+import urllib.request
 
 import pytest
+import uvicorn
+from starlette.testclient import TestClient
 
+from lignn.datasets.sources import Source
 from lignn.errors import InputError
-from lignn.serve import security
+from lignn.serve import running, security
+from lignn.serve.app import application
+from lignn.serve.engine import Engine
+from lignn.serve.opening import Place
 from lignn.serve.security import Policy, read_token
+from lignn.serve.service import Service
 from tests.serve.conftest import serving
 
 TOKEN = "a-token-of-enough-characters"
@@ -38,8 +52,6 @@ def test_tokens_come_from_a_file_or_the_environment(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def guarded(original, tmp_path_factory):
-    import shutil
-
     folder = shutil.copytree(original, tmp_path_factory.mktemp("guarded") / "model")
     with serving(folder, token=TOKEN) as (client, _):
         yield client
@@ -116,14 +128,21 @@ def test_bodies_are_limited(client, monkeypatch):
 
 
 def test_read_only(model):
+    edge = {"source": "node0", "target": "node1"}
+    body = {"labels": {"label": "a"}, "nodes": {"features": {}}, "edges": {"edges": [edge]}, "fit": None}
     with serving(model, read_only=True) as (client, _):
         for method, path in (
             ("PUT", "/labels/node1"),
             ("DELETE", "/labels/node1"),
+            ("POST", "/labels"),
             ("DELETE", "/nodes/node1"),
+            ("PATCH", "/nodes/node1"),
+            ("PUT", "/edges"),
+            ("DELETE", "/edges"),
             ("POST", "/fit"),
+            ("DELETE", "/fit"),
         ):
-            answer = client.request(method, path, json={"label": "a"})
+            answer = client.request(method, path, json=body[path.split("/")[1]])
             assert (answer.status_code, "read-only" in answer.json()["detail"]) == (403, True), path
         node = {"nodes": [{"id": "n", "features": [0] * 6}]}
         assert client.post("/nodes", json=node).status_code == 403
@@ -132,16 +151,6 @@ def test_read_only(model):
 
 
 def test_while_starting_the_service_says_so(model, monkeypatch):
-    import threading
-
-    from starlette.testclient import TestClient
-
-    from lignn.datasets.sources import Source
-    from lignn.serve.app import application
-    from lignn.serve.engine import Engine
-    from lignn.serve.opening import Place
-    from lignn.serve.service import Service
-
     go, real = threading.Event(), Engine.open
     monkeypatch.setattr(Engine, "open", lambda engine: (go.wait(60), real(engine)))
     service = Service(Place.of(str(model), Source(str(model)), None, None), Policy())
@@ -176,3 +185,28 @@ def test_a_body_may_not_take_for_ever(monkeypatch):
 
     monkeypatch.setattr(security, "BODY_SECONDS", 0.01)
     assert asyncio.run(refused()) == 408
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="install openssl, which makes a certificate")
+def test_https_by_files(model, tmp_path):
+    """A client that trusts the certificate gets answers; others, and plain HTTP, get none."""
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=lignn -addext subjectAltName=IP:127.0.0.1"
+    subprocess.run([*command.split(), "-out", certificate, "-keyout", key], check=True, capture_output=True)
+    service = Service(Place.of(str(model), Source(str(model)), None, None), Policy())
+    server = uvicorn.Server(running.config(application(service), (certificate, key)))
+    listening = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=server.run, args=([listening],))
+    thread.start()
+    try:
+        service.engine.opened.wait(60)
+        address = f"https://127.0.0.1:{listening.getsockname()[1]}/health"
+        trusting = ssl.create_default_context(cafile=certificate)
+        with urllib.request.urlopen(address, timeout=30, context=trusting) as answer:
+            assert json.loads(answer.read()) == {"status": "ok", "version": 0}
+        for other in (address, address.replace("https", "http")):
+            with pytest.raises(OSError):
+                urllib.request.urlopen(other, timeout=30)
+    finally:
+        server.should_exit = True
+        thread.join(60)

@@ -14,11 +14,11 @@ UNKNOWN = [f"node{i}" for i in small_split().test.nonzero().flatten().tolist()]
 
 
 def wait_for(client, number=1):
-    for _ in range(3000):
+    for _ in range(15000):
         status = client.get("/fit").json()
         if status["number"] >= number and status["state"] != "running":
             return status
-        time.sleep(0.1)
+        time.sleep(0.02)
     raise AssertionError(status)
 
 
@@ -76,7 +76,7 @@ def test_a_model_replaced_below_is_not_overwritten(model):
         assert saving.identity(model) == theirs
 
 
-def test_from_nothing_to_a_model_and_a_new_class(graph_file):
+def test_from_nothing_to_a_model_and_a_new_class(graph_file, training_here):
     y = small_graph().y
     with serving(graph_file) as (client, service):
         service.engine.parameters = {"max_epochs": 3, "hidden": 4}

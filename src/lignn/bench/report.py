@@ -28,6 +28,10 @@ def three_digits(value: float) -> str:
 
 FIGURES: dict[str, Callable[[float], str]] = {
     "p99": lambda value: f"99 %: {duration(value)}",
+    "calls": lambda value: f"{value:.0f} calls",
+    "kills": lambda value: f"{value:.0f} times",
+    "answered": lambda value: f"{value:.0f} labels answered",
+    "failures": lambda value: f"{value:.0f} failures told",
     "requests_per_second": lambda value: f"{value:.0f} a second",
     "peak_mib": lambda value: f"{value / 1024:.2f} GiB" if value >= 1024 else f"{three_digits(value)} MiB",
     "epochs": lambda value: f"{value:.0f} epochs",

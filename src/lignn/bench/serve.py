@@ -77,7 +77,7 @@ def _measured(task: Task, folder: Path, quick: bool, must_reach: bool) -> Iterat
             {"lignn serve": lambda: service.ask("POST", "/predictions", many)},
             rounds // 4,
         )
-        yield from _label_records(task, classifier, service, ids, 10 if quick else 200)
+        yield from _label_records(task, classifier, service, ids, 10 if quick else 400)
         yield from _records(
             f"first page, {name}", {"lignn serve": lambda: service.ask("GET", "/", accept="text/html")}, 5
         )

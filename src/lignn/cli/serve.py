@@ -56,12 +56,13 @@ def serve(
 
     if (tls_cert is None) != (tls_key is None):
         raise InputError("--tls-cert and --tls-key: give both, or none")
-    for file in (tls_cert, tls_key):
-        if file is not None and not file.is_file():
+    tls = None if tls_cert is None or tls_key is None else (tls_cert, tls_key)
+    for file in tls or ():
+        if not file.is_file():
             raise InputError(f"{file}: there is no such file")
     policy = running.policy(host, token_file, tuple(allow_host or ()), read_only)
     with locked(lock_of(place.journal), f"{place.journal}: another lignn serve is using this journal; stop it first"):
-        running.run(place, policy, port, None if no_page else "/", tls_cert, tls_key, print_json if as_json else None)
+        running.run(place, policy, port, not no_page, tls, print_json if as_json else None)
 
 
 def place_of(

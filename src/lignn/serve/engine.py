@@ -182,6 +182,7 @@ class Engine:
     def _run(self) -> None:
         try:
             self.open()
+            self.journal.make_room()
         except (LignnError, OSError) as error:
             self.failure = str(error)
             return

@@ -22,6 +22,8 @@ _APPLICATION = 0x6C69676E
 """Marks the file as a journal of lignn."""
 _FORMAT = 1
 _BUSY_SECONDS = 5.0
+_ROOM = 6 * 2**20
+"""Bytes of the write-ahead log before it is used again from its beginning, and those of SQLite's cache."""
 _SCHEMA = """
 CREATE TABLE changes (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -122,6 +124,21 @@ class Journal:
             raise JournalError(f"{self.path}: is a database of another program; choose another file")
         elif form > _FORMAT:
             raise JournalError(f"{self.path}: was written by a newer lignn; update lignn")
+
+    def make_room(self) -> None:
+        """Let the write-ahead log grow to its usual size, so that commits need not.
+
+        A commit that makes the file longer waits several times as long for the disk as one that overwrites it.
+        """
+        try:
+            # What does not fit into the cache is written to the log, and is void after the rollback.
+            self._writer.execute("BEGIN IMMEDIATE")
+            self._writer.execute("CREATE TABLE room (bytes)")
+            self._writer.execute("INSERT INTO room VALUES (zeroblob(?))", (_ROOM,))
+        except sqlite3.Error:
+            pass  # no room on the disk: the next change will say so
+        finally:
+            self._roll_back()
 
     def append(self, changes: Sequence[tuple[str, Change]]) -> list[int]:
         """Write changes, each with who made it, in one transaction; return their numbers once they are on the disk."""

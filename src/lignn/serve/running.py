@@ -11,6 +11,7 @@ from typing import Any
 
 import typer
 import uvicorn
+from starlette.types import ASGIApp
 
 from lignn.errors import InputError
 from lignn.serve.app import application
@@ -32,9 +33,8 @@ def run(
     place: Place,
     policy: Policy,
     port: int,
-    page: str | None,
-    tls_cert: Path | None,
-    tls_key: Path | None,
+    page: bool,
+    tls: tuple[Path, Path] | None,
     tell: Callable[[dict[str, Any]], None] | None,
 ) -> None:
     """Serve until a signal ends it.
@@ -43,34 +43,37 @@ def run(
         place: model or graph, and journal.
         policy: what is allowed.
         port: port to listen at; 0 for any that is free.
-        page: path of the page, None for no page.
-        tls_cert: certificate for https.
-        tls_key: its key.
+        page: whether to serve the page.
+        tls: certificate and its key, for https.
         tell: called once with where the service is, for machines; None says it in words.
     """
     # NiceGUI looks at all objects of the process when it starts, also at deprecated ones of torch.
     warnings.filterwarnings("ignore", category=FutureWarning, module="nicegui")
     listening = _listen(policy.host, port)
     service = Service(place, policy)
-    config = uvicorn.Config(
-        application(service, page=page is not None),
+    server = uvicorn.Server(config(application(service, page), tls))
+    name = f"[{policy.host}]" if ":" in policy.host else policy.host
+    address = f"{'https' if tls else 'http'}://{name}:{listening.getsockname()[1]}"
+    threading.Thread(target=_announce, args=(server, service, address, page, tell), daemon=True).start()
+    server.run(sockets=[listening])
+    if service.engine.failure is not None:
+        raise InputError(service.engine.failure)
+
+
+def config(app: ASGIApp, tls: tuple[Path, Path] | None) -> uvicorn.Config:
+    """Return how uvicorn is to run the application."""
+    certificate, key = tls or (None, None)
+    return uvicorn.Config(
+        app,
         log_level="warning",
         access_log=False,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         limit_concurrency=_MOST_CONNECTIONS,
         server_header=False,
-        ssl_certfile=tls_cert,
-        ssl_keyfile=tls_key,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
     )
-    scheme = "https" if tls_cert else "http"
-    name = f"[{policy.host}]" if ":" in policy.host else policy.host
-    address = f"{scheme}://{name}:{listening.getsockname()[1]}"
-    server = uvicorn.Server(config)
-    threading.Thread(target=_announce, args=(server, service, address, page is not None, tell), daemon=True).start()
-    server.run(sockets=[listening])
-    if service.engine.failure is not None:
-        raise InputError(service.engine.failure)
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -12,6 +12,7 @@ import ipaddress
 import os
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -100,11 +101,14 @@ class Policy:
         """Return whether a token is right, in a time that does not depend on it."""
         return self.token is None or hmac.compare_digest(token.encode(), self.token.encode())
 
+    @cached_property
+    def _names(self) -> frozenset[str] | None:
+        """Names under which the service may be reached; None: any, since the name of this machine is not known."""
+        return frozenset((*_LOCAL, self.host, *self.hosts)) if is_loopback(self.host) or self.hosts else None
+
     def allows_host(self, name: str) -> bool:
         """Return whether the service may be reached under a name: a page elsewhere may point its own here."""
-        if not is_loopback(self.host) and not self.hosts:
-            return True  # the name of this machine is not known, and the token decides
-        return name in (*_LOCAL, self.host, *self.hosts)
+        return self._names is None or name in self._names  # with any name, the token decides
 
 
 class Gate:

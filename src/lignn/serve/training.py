@@ -119,9 +119,12 @@ class Training:
             self.status = replace(self.status, state="done", message="the new model has taken over")
 
     def _train(self, folder: Path, graph: Graph, split: Split | None) -> None:
-        """Train in a child process, which cannot harm this one."""
         graph.replace(splits=() if split is None else (split,)).write(folder / "graph.npz")
         (folder / "parameters.json").write_text(json.dumps(dict(self._engine.parameters)), encoding="utf-8")
+        self._run_child(folder)
+
+    def _run_child(self, folder: Path) -> None:
+        """Train in a child process, which cannot harm this one."""
         command = [sys.executable, "-m", "lignn.serve.child", str(folder)]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8", env=environment) as child:
