@@ -33,7 +33,7 @@ def main(place: Path, name: str = "Ada") -> None:
         place.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as work:
         graph = Graph.read(shutil.copytree(PAYMENTS, Path(work) / "payments"))
-        NodeClassifier().fit(graph).save(Path(work) / "model")
+        NodeClassifier(backbone="sage", refit=False).fit(graph).save(Path(work) / "model")
         graph.replace(y=None, class_names=None, splits=()).write(Path(work) / "unlabelled.npz")
         _several(graph).save(Path(work) / "several")
         sources = {"": "model"} if one else {"": "model", "start-": "unlabelled.npz", "several-": "several"}

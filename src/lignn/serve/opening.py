@@ -53,7 +53,10 @@ class Place:
         return cls(folder, source, journal or folder.with_name(f"{folder.name}.journal.sqlite"))
 
     def open(self) -> tuple[State, Mapping[str, Any]]:
-        """Return the first state, without the journal, and the parameters that a new fit is to have."""
+        """Return the first state, without the journal, and the parameters that a new fit is to have.
+
+        It keeps the labels that it holds back, unless it was told to train on them: the page shows scores on them.
+        """
         if is_model(self.folder):
             from lignn.classifier import load
 
@@ -64,10 +67,11 @@ class Place:
                     "tables in memory. New labels of a store take effect by lignn predict --labels"
                 )
             fitted = with_ids(classifier._fitted)
-            return State.of(Draft.of(fitted), fitted, {}, 0), classifier.get_params(deep=False)
+            parameters = classifier.get_params(deep=False)
+            return State.of(Draft.of(fitted), fitted, {}, 0), parameters | {"refit": bool(parameters["refit"])}
         assert self.graph is not None
         graph, labels = _unlabelled(self.graph.read())
-        return State.of(Draft.without_model(graph), None, labels, 0), {}
+        return State.of(Draft.without_model(graph), None, labels, 0), {"refit": False}
 
     def identity(self) -> str | None:
         """Return what tells the model on the disk from others; None if there is none."""
