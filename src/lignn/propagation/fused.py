@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -229,7 +228,7 @@ class _Run:
         numbers: dict[str, int] = self.numbers | {name: part.data_ptr() for name, part in words.items()} | {
             "taken": words["team"].data_ptr() + 8 * solve_kernel.TEAM, "z": start, "remembers": memory > 0,
             "r": past, "last_r": past + size, "values": past + 2 * size, "changes": past + (2 + memory) * size,
-            "yield_thread": _sched_yield(), "enter": enter, "rows": rows, "finish": finish, "product": product,
+            "yield_thread": threads.sched_yield(), "enter": enter, "rows": rows, "finish": finish, "product": product,
             "first_product": first.ctypes.data, "second_product": second.ctypes.data,
             "norm": limits.norm, "follows": memory == 0, "fixed": limits.fixed, "memory": memory,
             "max_steps": limits.max_steps, "at_f": -1, "at_last_z": -1, "at_last_f": -1, "at_best": -1,
@@ -267,10 +266,3 @@ def _addresses(c: int, kind: Any) -> tuple[int, ...]:
 @cache
 def _advance() -> Any:
     return threads.ThreadFunction(solve_kernel.advance().address)
-
-
-@cache
-def _sched_yield() -> int:
-    """Return the address of the system's function that lets other threads run, or 0."""
-    function = getattr(ctypes.CDLL(None), "sched_yield", None) if os.name == "posix" else None
-    return 0 if function is None else ctypes.cast(function, ctypes.c_void_p).value or 0
