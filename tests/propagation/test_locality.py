@@ -10,8 +10,8 @@ from lignn.propagation import Adjacency, locality
 
 
 @pytest.fixture(autouse=True)
-def near(monkeypatch):
-    monkeypatch.setattr(locality, "NEAR", 1000)
+def window(monkeypatch):
+    monkeypatch.setattr(locality, "WINDOW", 1000)
 
 
 def share_near(matrix, order):
@@ -58,6 +58,16 @@ def test_ordered_rows_are_the_rows_of_the_matrix():
     plain = power_law_graph(5000, 60_000)
     same = Adjacency.normalized(plain)._arrays
     assert locality.ordered(*same) == (*same, None)
+
+
+def test_sources_at_hand_by_hand():
+    indptr, indices = np.array([0, 2, 4, 6]), np.array([0, 1, 2, 0, 1, 2])
+    found = [
+        locality._at_hand(indptr, indices, np.array(order), window)
+        for order in ([0, 1, 2], [0, 2, 1])
+        for window in (2, 3)
+    ]
+    assert found == [0, 3, 2, 2]
 
 
 def test_communities_by_hand():

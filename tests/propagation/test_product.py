@@ -12,6 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from lignn.bench.power_law import graph_with_communities
 from lignn.propagation import Adjacency, SparseMatrix, locality
+from lignn.propagation import threads as parallel
 from lignn.propagation.threads import ThreadFunction, run_in_threads
 
 
@@ -34,10 +35,11 @@ def matrix():
 
 @pytest.fixture
 def ordering(monkeypatch):
-    """Order the rows of small matrices too, at the third product."""
-    monkeypatch.setattr(locality, "MORE_ROWS_THAN", 100)
+    """Order the rows of small matrices too, after the third product."""
+    monkeypatch.setattr(locality, "WORTH_ABOVE", 100 * 3 * 8)
     monkeypatch.setattr(locality, "REPAID_AFTER", 3)
-    monkeypatch.setattr(locality, "NEAR", 1000)
+    monkeypatch.setattr(locality, "WINDOW", 1000)
+    monkeypatch.setattr(parallel, "PARALLEL_ABOVE", 0)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import torch
 
 from lignn.bench.power_law import power_law_graph
 from lignn.graph import Graph
-from lignn.propagation import Adjacency
+from lignn.propagation import Adjacency, walk
 from lignn.propagation.threads import PARALLEL_ABOVE
 from lignn.propagation.walk import WIDEST, propagate
 
@@ -26,7 +26,7 @@ def by_products(lazy, start, known, rows, count):
     return last, state
 
 
-@pytest.mark.parametrize("columns", [1, 5])
+@pytest.mark.parametrize("columns", [1, 3, 5, 10])
 @pytest.mark.parametrize("count", [1, 2, 7])
 def test_states_are_those_of_products(columns, count):
     lazy, *inputs = problem(columns)
@@ -57,6 +57,30 @@ def test_number_of_threads_changes_no_bit(threads):
         threads(count)
         results.append(propagate(lazy, *inputs, 3)[1])
     assert all(torch.equal(result, results[0]) for result in results)
+
+
+def test_steps_in_several_calls_change_no_bit(monkeypatch):
+    lazy, *inputs = problem()
+    expected = propagate(lazy, *inputs, 9)
+    monkeypatch.setattr(walk, "BURST", 2 * lazy.nnz * 8)  # fewer than three steps
+    assert all(map(torch.equal, propagate(lazy, *inputs, 9), expected))
+
+
+def test_more_nodes_than_half_width_indices_can_count():
+    lazy, start, known, rows = problem(columns=2, nodes=70_000, entries=140_000)
+    assert lazy.walk.indices.dtype == torch.int32
+    expected = start
+    for _ in range(3):
+        expected = lazy @ expected.index_copy(0, known, rows)
+    torch.testing.assert_close(propagate(lazy, start, known, rows, 3)[1], expected, rtol=1e-10, atol=1e-12)
+
+
+def test_nodes_that_are_all_known():
+    lazy, start, _, _ = problem()
+    known = torch.randperm(300, generator=torch.Generator().manual_seed(1))
+    last, value = propagate(lazy, start, known, start[known].contiguous(), 5)
+    torch.testing.assert_close(last, lazy @ start, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(value, last, rtol=1e-10, atol=1e-12)
 
 
 def test_order_of_the_nodes_changes_only_the_order_of_the_result():

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import ctypes
 import math
-import os
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -194,13 +193,13 @@ class _Run:
         states = self.start.new_empty((solve_kernel.STATES, self.padded))
         states[0] = self._padded(self.start)
         history = self.start.new_empty((2 * limits.memory + 2 if limits.memory else 0, self.padded))
-        words, products = self._words(limits, states, history)
-        done, team = words["task"].numpy().view(solve_kernel.SOLVE)[0], words["team"]
-        function = _advance()
+        words, starts, products = self._words(limits, states, history)
+        done = words[: len(_PLACES)].view(solve_kernel.SOLVE)[0]
+        function, address, team = _advance(), words.ctypes.data, starts["team"]
         done["burst"] = min(max(BURST // max(self.step.work, 1), 1), limits.max_steps)
         while done["status"] == solve_kernel.RUNNING:
-            team.zero_()
-            threads.run_in_threads(function, words["task"].data_ptr(), self.threads)
+            words[team : team + solve_kernel.TEAM] = 0
+            threads.run_in_threads(function, address, self.threads)
         del products, history  # the kernels had only their addresses
         status, at = int(done["status"]), done["at_value"]
         if status == solve_kernel.CONVERGED:
@@ -208,28 +207,28 @@ class _Run:
         elif done["at_best"] >= 0 and not (status == solve_kernel.BUDGET and limits.memory == 0):
             at = done["at_best"]
         value = states[int(at)][: self.entries].view(self.start.shape).clone()
-        residuals = words["residuals"].view(torch.float64)[: int(done["steps"])].tolist()
+        residuals = words[starts["residuals"] :].view(np.float64)[: int(done["steps"])].tolist()
         return Outcome(value, status, tuple(residuals), float(done["contraction"]))
 
-    def _words(self, limits: Limits, states: Tensor, history: Tensor) -> tuple[dict[str, Tensor], Sequence[Any]]:
-        """Return everything small that the loop needs, as 64-bit words of one tensor, and the tasks of its products."""
+    def _words(self, limits: Limits, states: Tensor, history: Tensor) -> tuple[np.ndarray, dict[str, int], list[Any]]:
+        """Return all that is small as 64-bit words, at which word each part starts, and the tasks of the products."""
         lengths = {
             "task": len(_PLACES), "team": solve_kernel.TEAM + 1, "residuals": limits.max_steps,
             "sums": self.blocks * step_kernels.SUMS, "gram": 2 * step_kernels.MEMORY**2, "gamma": step_kernels.MEMORY,
             "totals": step_kernels.SUMS,
         }  # fmt: skip
-        parts = torch.zeros(sum(lengths.values()), dtype=torch.int64).split(list(lengths.values()))
-        words = dict(zip(lengths, parts, strict=True))
+        starts = dict(zip(lengths, accumulate(lengths.values(), initial=0), strict=False))
+        words = np.zeros(sum(lengths.values()), np.int64)
         memory, size = limits.memory, states.nbytes // solve_kernel.STATES
         x, p, q, y = self.work
         product, first = self._product(x, p, limits.max_steps)
         _, second = self._product(q, y, limits.max_steps)
         enter, rows, finish = _addresses(self.c, self.kind)
-        start, past = states.data_ptr(), history.data_ptr()
-        numbers: dict[str, int] = self.numbers | {name: part.data_ptr() for name, part in words.items()} | {
-            "taken": words["team"].data_ptr() + 8 * solve_kernel.TEAM, "z": start, "remembers": memory > 0,
+        start, past, base = states.data_ptr(), history.data_ptr(), words.ctypes.data
+        numbers: dict[str, int] = self.numbers | {name: base + 8 * place for name, place in starts.items()} | {
+            "taken": base + 8 * (starts["team"] + solve_kernel.TEAM), "z": start, "remembers": memory > 0,
             "r": past, "last_r": past + size, "values": past + 2 * size, "changes": past + (2 + memory) * size,
-            "yield_thread": _sched_yield(), "enter": enter, "rows": rows, "finish": finish, "product": product,
+            "yield_thread": threads.sched_yield(), "enter": enter, "rows": rows, "finish": finish, "product": product,
             "first_product": first.ctypes.data, "second_product": second.ctypes.data,
             "norm": limits.norm, "follows": memory == 0, "fixed": limits.fixed, "memory": memory,
             "max_steps": limits.max_steps, "at_f": -1, "at_last_z": -1, "at_last_f": -1, "at_best": -1,
@@ -240,14 +239,13 @@ class _Run:
             "tol": limits.tol, "growth": limits.growth or 0.0, "rounding": limits.rounding, "eps": dtype.eps,
             "tiny": dtype.tiny, "shortest": math.inf,
         }  # fmt: skip
-        task = words["task"].numpy()
-        whole = [0] * len(_PLACES)
+        task = [0] * len(_PLACES)
         for name, number in numbers.items():
-            whole[_PLACES[name]] = number
-        task[:] = whole
+            task[_PLACES[name]] = number
+        words[: len(task)] = task
         for name, real in reals.items():
-            task.view(np.float64)[_PLACES[name]] = real
-        return words, (first, second)
+            words.view(np.float64)[_PLACES[name]] = real
+        return words, starts, [first, second]
 
     def _product(self, dense: Tensor, out: Tensor, steps: int) -> tuple[int, np.ndarray]:
         """Return the address of the C function of a product, and the task to call it with."""
@@ -267,10 +265,3 @@ def _addresses(c: int, kind: Any) -> tuple[int, ...]:
 @cache
 def _advance() -> Any:
     return threads.ThreadFunction(solve_kernel.advance().address)
-
-
-@cache
-def _sched_yield() -> int:
-    """Return the address of the system's function that lets other threads run, or 0."""
-    function = getattr(ctypes.CDLL(None), "sched_yield", None) if os.name == "posix" else None
-    return 0 if function is None else ctypes.cast(function, ctypes.c_void_p).value or 0

@@ -1,4 +1,4 @@
-"""The order in which the rows of a large matrix are computed, so that neighbouring rows gather the same sources.
+"""The order in which the rows of a matrix are computed, so that neighbouring rows gather the same sources.
 
 A product gathers one row of the dense matrix for every entry. If that matrix is larger than the caches, and the nodes
 of a graph come in any order, nearly every gather goes to memory. Computed community by community, most of them find
@@ -19,10 +19,10 @@ from torch import Tensor
 
 from lignn.propagation.product_kernels import cached_on_disk
 
-MORE_ROWS_THAN = 1 << 19  # with 8 columns a dense matrix of 16 MiB; a smaller one stays in the last-level cache
+WORTH_ABOVE = 1 << 20  # bytes of the dense matrix; a smaller one stays in the second-level cache
 REPAID_AFTER = 16  # products; finding an order takes about as long as this many products save
-NEAR = 1 << 14  # rows that are computed soon after each other: with 8 columns they fill a second-level cache
-GAIN = 0.1  # of all entries; if fewer come nearer to their row, the rows stay in their own order
+WINDOW = 1 << 12  # gathered rows that are still at hand: with 64 columns they fill a second-level cache
+GAIN = 0.1  # of all entries; if fewer find their source at hand that did not before, the rows stay in their own order
 HUB = 8  # times the mean number of entries; a row with more is a hub
 SWEEPS = 2  # of label propagation; more make the communities larger, and no product faster
 
@@ -56,9 +56,8 @@ def row_order(matrix: sp.csr_array) -> np.ndarray | None:
         order = np.argsort(_communities(matrix.indptr, matrix.indices, SWEEPS), kind="stable")
     else:
         order = reverse_cuthill_mckee(matrix)
-    place = np.empty(len(order), matrix.indices.dtype)
-    place[order] = np.arange(len(order))
-    before, after = _near(matrix.indptr, matrix.indices, place, NEAR)
+    orders = np.arange(len(order)), np.asarray(order, np.int64)
+    before, after = (_at_hand(matrix.indptr, matrix.indices, rows, WINDOW) for rows in orders)
     return order if after - before > GAIN * matrix.nnz else None
 
 
@@ -88,12 +87,13 @@ def _communities(indptr, indices, sweeps):  # type: ignore[no-untyped-def]
 
 
 @cached_on_disk(njit, nogil=True)
-def _near(indptr, indices, place, near):  # type: ignore[no-untyped-def]
-    """Count the entries whose row and column are near each other: as the nodes are numbered, and by their `place`."""
-    before = after = 0
-    for row in range(len(indptr) - 1):
+def _at_hand(indptr, indices, order, window):  # type: ignore[no-untyped-def]
+    """Count the entries whose source was gathered at most `window` entries before, if rows are computed in `order`."""
+    gathered = np.full(len(indptr) - 1, -window - 1)
+    now, count = 0, 0
+    for row in order:
         for entry in range(indptr[row], indptr[row + 1]):
-            column = indices[entry]
-            before += abs(row - column) < near
-            after += abs(place[row] - place[column]) < near
-    return before, after
+            count += now - gathered[indices[entry]] <= window
+            gathered[indices[entry]] = now
+            now += 1
+    return count

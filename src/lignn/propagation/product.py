@@ -32,7 +32,7 @@ Pass = tuple[Any, tuple[int, ...]]
 class Product:
     """Products of one matrix on the CPU.
 
-    From the `locality.REPAID_AFTER`-th product on, the rows of a large matrix are computed in an order in which
+    After `locality.REPAID_AFTER` products with large dense matrices, the rows are computed in an order in which
     neighbouring rows have sources in common. The sum of a row does not change, so neither does any bit of the result.
 
     Args:
@@ -46,20 +46,18 @@ class Product:
         self.rows, self.entries = indptr.shape[0] - 1, indices.shape[0]
         self.arrays: tuple[Tensor, Tensor, Tensor, Tensor | None] = indptr, indices, values, None
         self._passes: dict[int, tuple[list[Pass], int]] = {}
-        large = self.rows == columns and self.rows > locality.MORE_ROWS_THAN
-        self._until_ordered = locality.REPAID_AFTER if large else 0
+        self._until_ordered = locality.REPAID_AFTER if self.rows == columns else 0
 
     def __call__(self, dense: Tensor) -> Tensor:
         """Return the product with a dense matrix of the same dtype on the CPU."""
         rows, width = dense.shape
         dense = dense.contiguous()
         out = torch.empty_like(dense) if rows == self.rows else dense.new_empty((self.rows, width))
-        if self._until_ordered:
-            self._count(1)
         passes, multiplications = self._passes.get(width) or self._choose(width, dense)
         address = dense.data_ptr()
         if multiplications:
             self._in_threads(passes, multiplications, address, out)
+            self._count(1, dense)
         else:
             for function, fixed in passes:
                 function(pack_task(0, *fixed, 1, address, out.data_ptr()))  # new bytes, so the kernel may count in them
@@ -94,8 +92,7 @@ class Product:
             count: number of threads that will call the function with the address of the task.
             expected: how many repetitions are expected, to decide whether the rows are worth ordering.
         """
-        if self._until_ordered:
-            self._count(expected)
+        self._count(expected, dense)
         passes, _ = self._passes.get(dense.shape[1]) or self._choose(dense.shape[1], dense)
         ends = _shares(count), dense.data_ptr(), out.data_ptr()
         return [(function, np.array([0, *fixed, *ends], np.int64)) for function, fixed in passes]
@@ -107,8 +104,10 @@ class Product:
             task = ctypes.create_string_buffer(pack_task(0, *fixed, _shares(count), address, out.data_ptr()))
             threads.run_in_threads(function, ctypes.addressof(task), count)
 
-    def _count(self, products: int) -> None:
-        """Count the products, and order the rows when that will be repaid."""
+    def _count(self, products: int, dense: Tensor) -> None:
+        """Count the products with large dense matrices, and order the rows when that will be repaid."""
+        if not self._until_ordered or dense.nbytes <= locality.WORTH_ABOVE:
+            return
         self._until_ordered = max(self._until_ordered - products, 0)
         if self._until_ordered == 0:
             self.arrays = locality.ordered(*self.arrays[:3])

@@ -195,7 +195,7 @@ def _next(solve, totals):  # type: ignore[no-untyped-def]
 
 
 @njit(error_model="numpy")
-def _run(solve, function, argument):  # type: ignore[no-untyped-def]
+def run(solve, function, argument):  # type: ignore[no-untyped-def]
     """Run a phase together with all threads that are awake."""
     team = carray(as_pointer(solve.team), (TEAM,), np.int64)
     team[FUNCTION], team[ARGUMENT] = function, argument
@@ -210,7 +210,7 @@ def _run(solve, function, argument):  # type: ignore[no-untyped-def]
 
 
 @njit(error_model="numpy")
-def _follow(solve):  # type: ignore[no-untyped-def]
+def follow(solve):  # type: ignore[no-untyped-def]
     """Take part in all phases that are found open, until the gate is negative."""
     team = carray(as_pointer(solve.team), (TEAM,), np.int64)
     seen, spins = 0, 0
@@ -238,13 +238,13 @@ def _take_step(solve):  # type: ignore[no-untyped-def]
         carray(as_pointer(solve.second_product), (1,), np.int64),
     )
     taken[0], counts[0][0], counts[1][0] = 0, 0, 0
-    _run(solve, solve.enter, solve.task)
-    _run(solve, solve.product, solve.first_product)
+    run(solve, solve.enter, solve.task)
+    run(solve, solve.product, solve.first_product)
     taken[0] = 0
-    _run(solve, solve.rows, solve.task)
-    _run(solve, solve.product, solve.second_product)
+    run(solve, solve.rows, solve.task)
+    run(solve, solve.product, solve.second_product)
     taken[0] = 0
-    _run(solve, solve.finish, solve.task)
+    run(solve, solve.finish, solve.task)
     sums = carray(as_pointer(step.sums), (step.blocks, SUMS), np.float64)
     totals = carray(as_pointer(solve.totals), (SUMS,), np.float64)
     for k in range(SUMS):
@@ -287,6 +287,6 @@ def advance() -> Any:
             _lead(solve)
             add_at(solve.team + 8 * GATE, -(1 << 62))
         else:
-            _follow(solve)
+            follow(solve)
 
     return cached_on_disk(cfunc, types.void(types.CPointer(numba.from_dtype(SOLVE))))(kernel)

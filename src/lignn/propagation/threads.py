@@ -96,6 +96,13 @@ def _gomp_parallel() -> Callable[..., None] | None:
 
 
 @cache
+def sched_yield() -> int:
+    """Return the address of the system's function that lets other threads run, or 0."""
+    function = getattr(ctypes.CDLL(None), "sched_yield", None) if os.name == "posix" else None
+    return 0 if function is None else ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+@cache
 def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="lignn-kernel")
 

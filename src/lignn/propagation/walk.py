@@ -8,7 +8,6 @@ row ends. Matrices of other forms, and other devices, take steps with ordinary p
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
 
 WIDEST = 128  # columns; the kernel keeps a row in registers
 SHARES_PER_THREAD = 4
+BURST = 1 << 31
+"""Additions after which the steps return to Python for a moment, so that Ctrl-C is noticed."""
 
 
 @cache
@@ -45,6 +46,7 @@ class Walk:
         factors: the diagonal of `S²`.
         keep: one number.
         order: the node of each row.
+        place: the row of each node.
     """
 
     indptr: Tensor
@@ -53,42 +55,74 @@ class Walk:
     factors: Tensor
     keep: Tensor
     order: Tensor
+    place: Tensor
 
     @classmethod
     def of(cls, pattern: sp.csr_array, scale: np.ndarray, keep: float) -> Walk:
         """Return the walk of the matrix whose entries have the positions of `pattern`."""
-        order = np.argsort(-np.diff(pattern.indptr), kind="stable").astype(pattern.indices.dtype)
+        order = np.argsort(-np.diff(pattern.indptr), kind="stable")
         place = np.empty_like(order)
         place[order] = np.arange(len(order), dtype=order.dtype)
         rows = pattern[order]
-        indptr, indices = rows.indptr.astype(order.dtype), place[rows.indices]
+        index = np.uint16 if len(order) <= 1 << 16 else rows.indices.dtype  # half as much to read
         ordered = torch.from_numpy(scale[order])
-        sizes = torch.from_numpy(indptr), torch.from_numpy(indices)
-        return cls(*sizes, ordered, ordered.square(), ordered.new_tensor([keep]), torch.from_numpy(order))
+        arrays = rows.indptr.astype(pattern.indices.dtype), place[rows.indices].astype(index), order, place
+        indptr, indices, nodes, places = (torch.from_numpy(array) for array in arrays)
+        return cls(indptr, indices, ordered, ordered.square(), ordered.new_tensor([keep]), nodes, places)
 
     def steps(self, start: Tensor, nodes: Tensor, rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
         """Return the states before and after the last of `count` steps; see `propagate`."""
-        place = torch.empty_like(self.order)
-        place[self.order] = torch.arange(len(self.order), dtype=place.dtype)
-        known = place[nodes].long()
-        clamped = rows * self.scale[known, None]
-        state = (start[self.order] * self.scale[:, None]).contiguous()
+        n, c = start.shape
+        known = self.place[nodes]
+        clamped = _padded(rows * self.scale[known, None])
+        resets = torch.full((n,), -1, dtype=torch.int32)
+        resets[known] = torch.arange(len(known), dtype=torch.int32)
+        state = _padded(start).index_select(0, self.order).mul_(self.scale[:, None])
         other = torch.empty_like(state)
-        function = _kernels().kernel(state.shape[1], self.indices.dtype, state.dtype)
-        pack_task = _kernels().pack_task
-        team = threads.threads_for(len(self.indices) * state.shape[1])
-        shares = team * SHARES_PER_THREAD if team > 1 else 1
-        arrays = self.indptr, self.indices, self.factors, self.keep
-        fixed = (*(array.data_ptr() for array in arrays), len(self.order), len(self.indices), shares)
-        for step in range(count):
-            if step == count - 1:
-                before_last = state[known]
+        burst = max(BURST // max(len(self.indices) * state.shape[1], 1), 1)
+        done = 0
+        while done < count:
+            before = state[known]  # rows that are not clamped yet, of the last state at the end
             state.index_copy_(0, known, clamped)
-            task = ctypes.create_string_buffer(pack_task(0, *fixed, state.data_ptr(), other.data_ptr()))
-            threads.run_in_threads(function, ctypes.addressof(task), team)
-            state, other = other, state
-        other[known] = before_last
-        return tuple((values / self.scale[:, None])[place.long()] for values in (other, state))  # type: ignore[return-value]
+            taken = min(burst, max(count - 1 - done, 1))  # the last one alone: its start is a result
+            self._walk(state, other, resets, clamped, taken)
+            if taken % 2:
+                state, other = other, state
+            done += taken
+        other[known] = before
+        return self._values(other, c), self._values(state, c)
+
+    def _values(self, state: Tensor, columns: int) -> Tensor:
+        """Return `S⁻¹ W` with the nodes in their own order."""
+        return (state / self.scale[:, None]).index_select(0, self.place)[:, :columns].contiguous()
+
+    def _walk(self, state: Tensor, other: Tensor, resets: Tensor, clamped: Tensor, count: int) -> None:
+        """Take `count` steps between two buffers; the rows of known nodes are reset before every step but the first."""
+        kernels = _kernels()
+        team = threads.threads_for(len(self.indices) * state.shape[1])
+        shared = np.zeros(kernels.TEAM, np.int64)
+        task = np.zeros(1, kernels.TASK)
+        numbers = {
+            "indptr": self.indptr.data_ptr(), "indices": self.indices.data_ptr(), "factors": self.factors.data_ptr(),
+            "keep": self.keep.data_ptr(), "resets": resets.data_ptr(), "known": clamped.data_ptr(),
+            "rows": len(self.order), "entries": len(self.indices),
+            "shares": team * SHARES_PER_THREAD if team > 1 else 1,
+            "state": state.data_ptr(), "out": other.data_ptr(), "count": count, "own": task.ctypes.data,
+            "step": kernels.step(state.shape[1], self.indptr.dtype, self.indices.dtype, state.dtype),
+            "team": shared.ctypes.data, "yield_thread": threads.sched_yield(),
+        }  # fmt: skip
+        for name, number in numbers.items():
+            task[name] = number
+        threads.run_in_threads(kernels.walk(), task.ctypes.data, team)
+
+
+def _padded(rows: Tensor) -> Tensor:
+    """Return rows of few columns and zeros, so that a row is one vector, and never in two cache lines."""
+    columns = rows.shape[1]
+    width = 1 << (columns - 1).bit_length() if columns < 8 else columns
+    padded = rows.new_zeros((len(rows), width))
+    padded[:, :columns] = rows
+    return padded
 
 
 def propagate(lazy: Adjacency, start: Tensor, nodes: Tensor, rows: Tensor, count: int) -> tuple[Tensor, Tensor]:

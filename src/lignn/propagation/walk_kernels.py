@@ -1,11 +1,11 @@
-"""One step of a lazy walk on the CPU: the kernel.
+"""Steps of a lazy walk on the CPU: the kernel of one step, and the loop over steps without Python between them.
 
-It is the kernel of products without the entries of the matrix. All of them are one, so a step reads half as much.
+A step is a product without the entries of the matrix. All of them are one, so it reads half as much. Rows of known
+nodes are reset by the step that would compute them, which therefore skips their sums.
 
 This module imports Numba, so the package imports it at the first step.
 """
 
-import struct
 from functools import cache
 from typing import Any
 
@@ -16,31 +16,36 @@ from numba import carray, cfunc, types
 
 from lignn.propagation.intrinsics import add, add_scaled, as_pointer, count_up, scaled, store, zeros
 from lignn.propagation.product_kernels import NUMPY, cached_on_disk, row_at
+from lignn.propagation.solve_kernel import ENTERED, GATE, TEAM, add_at, follow, run
 from lignn.propagation.threads import ThreadFunction
 
 FIELDS = (
     "shares_taken",  # counter from which the threads take shares of the rows
     "indptr", "indices", "factors", "keep",  # addresses
+    "resets", "known",  # addresses: the place of each row among the known ones, -1 for none; and the known rows
     "rows", "entries", "shares",  # counts
     "state", "out",  # addresses
+    "clamps",  # whether rows of known nodes are reset instead of computed
+    "step", "own", "count", "team", "yield_thread",  # of the loop: C function, address of this task, steps, threads
 )  # fmt: skip
-"""What a task is: 64-bit integers that all threads of one step read."""
+"""What a task is: 64-bit integers that all threads read."""
 
-pack_task = struct.Struct(f"{len(FIELDS)}q").pack
-"""Return a task as bytes: `pack_task(0, indptr, …, out)`."""
+__all__ = ["TASK", "TEAM", "step", "walk"]
 
-_TASK = np.dtype([(name, np.int64) for name in FIELDS])
+TASK = np.dtype([(name, np.int64) for name in FIELDS])
 
 
 @cache
-def _kernel(width: int, index: Any, kind: Any) -> Any:
+def _step(width: int, pointer_kind: Any, index: Any, kind: Any) -> Any:
     """Compile the C function that sets each row of `out` to `keep · own row + factor · sum of the sources' rows`."""
 
     def kernel(pointer):  # type: ignore[no-untyped-def]
         task = carray(pointer, 1)[0]
-        rows, count = np.uint64(task.rows), np.uint64(task.entries)
-        indptr = carray(as_pointer(task.indptr), (task.rows + 1,), index)
+        rows, count, clamps = np.uint64(task.rows), np.uint64(task.entries), task.clamps
+        indptr = carray(as_pointer(task.indptr), (task.rows + 1,), pointer_kind)
         indices = carray(as_pointer(task.indices), (task.entries,), index)
+        resets = carray(as_pointer(task.resets), (task.rows,), np.int32)
+        known = carray(as_pointer(task.known), (1,), kind)
         factors = carray(as_pointer(task.factors), (task.rows,), kind)
         keep = carray(as_pointer(task.keep), (1,), kind)[0]
         state = carray(as_pointer(task.state), (1,), kind)
@@ -51,6 +56,10 @@ def _kernel(width: int, index: Any, kind: Any) -> Any:
             first = row_at(indptr, rows, count * share // shares)
             last = rows if share + one == shares else row_at(indptr, rows, count * (share + one) // shares)
             for row in range(first, last):
+                if clamps and resets[row] >= 0:
+                    reset = add_scaled(zeros(state, width), unit, known, np.uint64(resets[row]) * stride)
+                    store(reset, out, row * stride)
+                    continue
                 even = zeros(state, width)
                 odd = zeros(state, width)
                 entry, stop = np.uint64(indptr[row]), np.uint64(indptr[row + one])
@@ -65,10 +74,35 @@ def _kernel(width: int, index: Any, kind: Any) -> Any:
                 store(add_scaled(total, keep, state, row * stride), out, row * stride)
             share = np.uint64(count_up(pointer))
 
-    return cached_on_disk(cfunc, types.void(types.CPointer(numba.from_dtype(_TASK))))(kernel)
+    return cached_on_disk(cfunc, types.void(types.CPointer(numba.from_dtype(TASK))))(kernel)
 
 
 @cache
-def kernel(width: int, index: torch.dtype, kind: torch.dtype) -> Any:
-    """Return the C function of one step for states of `width` columns."""
-    return ThreadFunction(_kernel(width, NUMPY[index], NUMPY[kind]).address)
+def _walk() -> Any:
+    """Compile the C function that takes `count` steps; one thread leads, as in `solve_kernel`."""
+
+    def kernel(pointer):  # type: ignore[no-untyped-def]
+        task = carray(pointer, 1)[0]
+        if add_at(task.team + 8 * ENTERED, 1) > 0:
+            follow(task)
+            return
+        for number in range(task.count):
+            task.shares_taken, task.clamps = 0, number < task.count - 1
+            run(task, task.step, task.own)
+            task.state, task.out = task.out, task.state
+        add_at(task.team + 8 * GATE, -(1 << 62))
+
+    return cached_on_disk(cfunc, types.void(types.CPointer(numba.from_dtype(TASK))))(kernel)
+
+
+@cache
+def walk() -> Any:
+    """Return the C function that takes the steps of a task, all but the last one with clamped rows."""
+    return ThreadFunction(_walk().address)
+
+
+@cache
+def step(width: int, indptr: torch.dtype, indices: torch.dtype, kind: torch.dtype) -> int:
+    """Return the address of the C function of one step for states of `width` columns."""
+    address: int = _step(width, NUMPY[indptr], NUMPY[indices], NUMPY[kind]).address
+    return address
