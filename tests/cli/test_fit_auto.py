@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,16 @@ def test_a_model_is_found_told_and_predicts(place: Path) -> None:
     run("diagnose", "found")
     run("fit", "mine", "--config", "found", "-o", "again")  # the settings of what was found, without a search
     assert not (place / "found.checkpoint").exists()
+
+
+def test_numbers_stay_whole_on_a_narrow_terminal(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("fit", "mine", *TINY, "-o", "found").splitlines()
+    assert lines[0].split() == ["F1-micro", "(%)", "folds", "s", "uses", "weight"]
+    assert (
+        sum(re.search(r"  \d+\.\d\d( ± \d+\.\d\d)? +\d+ +\d+\.\d +F?E?L?( |$)", line) is not None for line in lines)
+        >= 8
+    )
 
 
 def test_json_and_nothing_else(place: Path) -> None:

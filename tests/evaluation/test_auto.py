@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -198,19 +199,18 @@ def test_costly_ways_are_tried_on_networks_that_are_not_behind(
 
 
 def test_a_time_that_is_over_leaves_what_was_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    def begun(function: Any, rounds: Any, jobs: int, until: float) -> Iterator[Any]:
-        first = next(iter(rounds))
-        yield from ((task, function(task)) for task in first[:3])
+    def begun(number: int, function: Any, rounds: Any, jobs: int, until: float) -> Iterator[Any]:
+        first = next(rounds)
+        yield from ((task, function(task)) for task in first[:number])
 
-    monkeypatch.setattr(workers, "in_rounds", begun)
+    monkeypatch.setattr(workers, "in_rounds", partial(begun, 3))
     board = fitted(graph(), parts(), time=1000).leaderboard_
     assert board.stopped
     assert {"lpa", "logistic/features"} < {row.name for row in board.rows if row.folds}
     assert all(row.note == "not tried: the time was over" for row in board.rows if not row.folds)
     assert "the time was over before all candidates were tried on all folds" in board.notes
-    monkeypatch.setattr(workers, "in_rounds", lambda *_: (each for each in ()))
-    with pytest.raises(InputError, match="time: it was over before the first model was fitted; give more"):
-        fitted(graph(), parts(), time=1000)
+    monkeypatch.setattr(workers, "in_rounds", partial(begun, 0))
+    assert fitted(graph(), parts(), time=1000).leaderboard_.headline == "The model is LPA"  # the simplest, in any case
 
 
 @pytest.mark.parametrize(

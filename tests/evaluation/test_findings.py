@@ -121,10 +121,10 @@ def test_the_leaderboard_has_scores_errors_times_and_what_is_used() -> None:
     assert found.guess == 60
     assert found.headline == "The model is INPUTS"
     header, rows = found.table()
-    assert header == ["", "F1-micro (%)", "folds", "seconds", "uses", "weight"]
+    assert header == ["", "F1-micro (%)", "folds", "s", "uses", "weight"]
     assert rows[0][0] == "INPUTS"
     assert rows[0][1].startswith("90.00 ± ")
-    assert rows[0][2:] == ["1", "1.0", "F E L", "100%"]
+    assert rows[0][2:] == ["1", "1.0", "FEL", "100%"]
     assert found.remarks == ["a note."]
 
 

@@ -134,7 +134,8 @@ class AutoClassifier(NodeClassifier):
         limit = math.inf if self.time is None else self.time
         search.run(self.jobs, None if self.time is None else start + _SEARCHING * limit, tell)
         if not search.alive:
-            raise InputError(_why_nothing(search))
+            failures = [one.failure for one in search.results.values() if one.failure]
+            raise InputError(f"{graph.name}: no model could be fitted; the first said: {failures[0]}")
         choice = choose(search, Judge.of(setup), start + limit - clock.monotonic())
         fitted = [fit(setup.settings(setup.candidates[number]), graph, split) for number in choice.weights]
         self._take(_single(fitted[0], search, choice) if len(fitted) == 1 else _ensemble(fitted, search, choice))
@@ -192,13 +193,6 @@ def planned(steps: Sequence[tuple[int, int]]) -> int:
     for keep, count in steps:
         total, before = total + keep * (count - before), count
     return total
-
-
-def _why_nothing(search: Search) -> str:
-    failures = [one.failure for one in search.results.values() if one.failure]
-    if failures:
-        return f"{search.setup.graph.name}: no model could be fitted; the first said: {failures[0]}"
-    return "time: it was over before the first model was fitted; give more"
 
 
 def _single(fitted: Fitted, search: Search, choice: Choice) -> Fitted:

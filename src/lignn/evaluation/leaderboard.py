@@ -94,14 +94,14 @@ class Leaderboard:
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return header and rows of the table for people."""
-        header = ["", f"{self.shown.in_tables}", "folds", "seconds", "uses", "weight"]
+        header = ["", f"{self.shown.in_tables}", "folds", "s", "uses", "weight"]
         rows = [
             [
                 row.title,
                 row.shown,
                 str(row.folds),
                 f"{row.seconds:.1f}" if row.folds else "–",
-                " ".join(part[0].upper() for part in row.uses),
+                "".join(part[0].upper() for part in row.uses),
                 f"{row.weight:.0%}" if row.weight else "",
             ]
             for row in self.rows
@@ -112,8 +112,8 @@ class Leaderboard:
     def legend(self) -> str:
         """What the columns of the table are, in words."""
         return (
-            "Cross-validated score ± standard error, number of folds, processor seconds of a fit; uses: F features, "
-            "E edges (neighbours' features), L known labels as inputs; weight in the model."
+            "Cross-validated score ± standard error, number of folds, processor seconds (s) of a fit; "
+            "uses: F features, E edges (neighbours' features), L known labels as inputs; weight in the model."
         )
 
     @property

@@ -68,7 +68,10 @@ class Search:
     _calibrations: dict[tuple[int, int], Calibration | None] = field(default_factory=dict, repr=False)
 
     def run(self, jobs: int, until: float | None, tell: Tell) -> None:
-        """Run the search to its end, or until a time of `time.monotonic`."""
+        """Run the search to its end, or until a time of `time.monotonic`.
+
+        The simplest candidate is tried whatever the time, so that there is a model.
+        """
         if self.file is not None and self.file.exists():
             self.results = _read(self.file, self.setup)
         self.stopped = True  # until the last rung is done
@@ -82,6 +85,8 @@ class Search:
                     _write(self.file, self.setup, self.results)
                 tell(task, self.results[task])
         if self.stopped:
+            if not self.results:
+                self.results |= fold_fits.perform(self.setup, Task(self.alive[0], 0))
             self._settle(self._in_time())
 
     def _rounds(self) -> Iterator[list[Task]]:
