@@ -32,6 +32,10 @@ def test_splits_have_the_labels_of_the_case_and_are_the_same_for_all_rows() -> N
     assert all(torch.equal(getattr(one, part), getattr(other, part)) for part in parts)
     assert [int(getattr(one, part).sum()) for part in parts] == [40, 500, 1000]
     assert not torch.equal(one.train, auto.split_of(graph, Case(AUTO, auto.TABULAR, REPORTING, 0)).train)
+    share = auto.split_of(graph, Case(AUTO, auto.TABULAR, REPORTING, 0, labels="60%"))
+    assert [int(getattr(share, part).sum()) for part in parts] == pytest.approx([1200, 400, 400], abs=4)
+    assert Case.of(AUTO, "weekday", REPORTING, 0).labels == "60%"
+    assert Case.of(AUTO, "cora", REPORTING, 0) == Case(AUTO, "cora", REPORTING, 0)
     small = datasets.load("karate")
     split = auto.split_of(small, Case(AUTO, "karate", REPORTING, 0, labels=2))
     left = int(small.labelled.sum()) - 2 * small.num_classes
