@@ -46,8 +46,8 @@ def draw(board: Leaderboard) -> Figure:
         axes.errorbar(row.score, place, xerr=row.error, fmt="o", color=_colour(row), capsize=2)
     axes.set_yticks(range(len(rows)), [row.title for row in rows], fontsize="small")
     axes.invert_yaxis()
-    axes.axvline(board.guess, color="black", linestyle=":", linewidth=1)
-    axes.set(xlabel=f"{board.shown.in_tables}; dotted: always the most frequent label")
+    axes.axvline(board.guess, color="black", linestyle=":", linewidth=1, label="most frequent label")
+    axes.set(xlabel=board.shown.in_tables)
     axes.spines[["top", "right"]].set_visible(False)
     for name, colour in _COLOURS.items():
         words = {"edges": "features, edges", "all": "features, edges, labels"}.get(name, name)
