@@ -204,13 +204,25 @@ def test_a_time_that_is_over_leaves_what_was_tried(monkeypatch: pytest.MonkeyPat
         yield from ((task, function(task)) for task in first[:number])
 
     monkeypatch.setattr(workers, "in_rounds", partial(begun, 3))
-    board = fitted(graph(), parts(), time=1000).leaderboard_
+    board = fitted(graph(), parts(), time=1000, jobs=2).leaderboard_
     assert board.stopped
     assert {"lpa", "logistic/features"} < {row.name for row in board.rows if row.folds}
     assert all(row.note == "not tried: the time was over" for row in board.rows if not row.folds)
     assert "the time was over before all candidates were tried on all folds" in board.notes
     monkeypatch.setattr(workers, "in_rounds", partial(begun, 0))
-    assert fitted(graph(), parts(), time=1000).leaderboard_.headline == "The model is LPA"  # the simplest, in any case
+    assert (
+        fitted(graph(), parts(), time=1000, jobs=2).leaderboard_.headline == "The model is LPA"
+    )  # the simplest, in any case
+
+
+def test_training_in_this_process_ends_with_the_time() -> None:
+    setup = AutoClassifier("fast", backbones=["gcn"], parameters=QUICK)._setup(graph(), parts())
+    number = {one.name: place for place, one in enumerate(setup.candidates)}
+    with pytest.raises(fold_fits.TimeOverError):
+        fold_fits.perform(setup, Task(number["gcn/label_input"], 0), until=0.0)
+    board = fitted(graph(), parts(), time=1e-9).leaderboard_
+    assert board.stopped
+    assert [row.name for row in board.rows if row.folds] == ["lpa"]
 
 
 @pytest.mark.parametrize(

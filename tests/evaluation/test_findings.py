@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from lignn import Graph, Split
-from lignn.evaluation import auto_page, greedy
+from lignn.evaluation import auto_page, drawing, greedy
 from lignn.evaluation.candidates import PARTS, Candidate
 from lignn.evaluation.findings import majority, sentences
 from lignn.evaluation.fold_fits import Outcome, Setup, Task
@@ -155,3 +155,9 @@ def test_the_page_draws_every_score_with_its_error_and_the_guess() -> None:
     assert list(line.get_xdata()) == [60, 60]
     colours = [container.lines[0].get_color() for container in axes.containers]
     assert len(set(colours)) == 4  # one for each combination of what a model uses
+
+
+def test_a_single_row_has_room_in_the_picture() -> None:
+    found = search({"network": 180})
+    alone = leaderboard(found, greedy.Choice({0: 1.0}, 0.9, None), "good", [])
+    assert drawing.rendered(auto_page.draw(alone), "svg").startswith(b"<?xml")  # a warning would be an error

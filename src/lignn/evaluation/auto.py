@@ -37,6 +37,9 @@ FOLDS: dict[Quality, int] = {"fast": 3, "good": 4, "best": 8}
 _SEARCHING = 0.75
 """Share of the time that the search may take; the rest is for the last fit."""
 
+_SHORT = 60.0
+"""Seconds below which all fits are in this process: others take seconds to start."""
+
 Progress = Callable[[str, int, int], None]
 """Called after every fit with a few words, the number of fits so far, and the number that are planned."""
 
@@ -63,7 +66,7 @@ class AutoClassifier(NodeClassifier):
         precision: as for `NodeClassifier`.
         device: as for `NodeClassifier`.
         features: as for `NodeClassifier`.
-        jobs: number of processes, with one thread each; 1 stays in this process unless there is a limit of time.
+        jobs: number of processes, with one thread each; 1, or a search of less than a minute, stays in this process.
         parameters: other parameters of `NodeClassifier`, for all candidates that have them.
 
     Attributes:
@@ -132,7 +135,7 @@ class AutoClassifier(NodeClassifier):
                 progress(words, len(search.results), total)
 
         limit = math.inf if self.time is None else self.time
-        search.run(self.jobs, None if self.time is None else start + _SEARCHING * limit, tell)
+        search.run(1 if limit < _SHORT else self.jobs, None if self.time is None else start + _SEARCHING * limit, tell)
         if not search.alive:
             failures = [one.failure for one in search.results.values() if one.failure]
             raise InputError(f"{graph.name}: no model could be fitted; the first said: {failures[0]}")

@@ -39,7 +39,7 @@ def write(board: Leaderboard, graph: str, file: Path, report: Report | None) -> 
 def draw(board: Leaderboard) -> Figure:
     """Draw the scores with their errors."""
     rows = [row for row in board.rows if row.score is not None]
-    figure = Figure(figsize=(5.4, 0.9 + 0.27 * len(rows)), layout="constrained")
+    figure = Figure(figsize=(5.4, 1.6 + 0.27 * len(rows)), layout="constrained")
     axes = figure.subplots()
     for place, row in enumerate(rows):
         assert row.score is not None

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from torch import Tensor
 
@@ -20,8 +20,14 @@ from lignn.evaluation.candidates import Candidate
 from lignn.evaluation.folds import Fold
 from lignn.graph import Graph, Split, archive
 from lignn.methods import Prediction
-from lignn.methods.correct_and_smooth import BoundCorrectAndSmooth
-from lignn.training import Metric
+from lignn.training import History, Metric
+
+if TYPE_CHECKING:
+    from lignn.methods.correct_and_smooth import BoundCorrectAndSmooth
+
+
+class TimeOverError(Exception):
+    """Raised within a fit when its time is over."""
 
 
 class Task(NamedTuple):
@@ -91,10 +97,11 @@ class Setup:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def perform(setup: Setup, task: Task) -> dict[Task, Outcome]:
+def perform(setup: Setup, task: Task, until: float | None = None) -> dict[Task, Outcome]:
     """Fit a candidate with the split of a fold; the labels that score it are not in the graph that it is given.
 
-    Correct and Smooth trains its first stage as it would be trained alone: one fit is the outcome of both.
+    Correct and Smooth trains its first stage as it would be trained alone: one fit is the outcome of both. At `until`,
+    a time of `time.monotonic`, training ends with `TimeOverError`.
     """
     fold, first = setup.folds[task.fold], setup.inside(task.candidate)
     tasks = [task] if first is None else [task, Task(first, task.fold)]
@@ -107,22 +114,27 @@ def perform(setup: Setup, task: Task) -> dict[Task, Outcome]:
         return Outcome(stage.probabilities.cpu()[fold.scored].float(), *spent, stage.bound.idle)
 
     try:
-        found = fit(setup.settings(setup.candidates[task.candidate]), fold.visible(setup.graph), fold.split).prediction
+        settings = setup.settings(setup.candidates[task.candidate])
+        found = fit(settings, fold.visible(setup.graph), fold.split, until).prediction
     except LignnError as error:
         return dict.fromkeys(tasks, outcome(None, str(error)))
     stages = [found]
     if first is not None:
-        assert isinstance(found.bound, BoundCorrectAndSmooth)
-        stages.append(found.bound.base.solve())
+        stages.append(cast("BoundCorrectAndSmooth", found.bound).base.solve())
     return dict(zip(tasks, map(outcome, stages), strict=True))
 
 
-def fit(settings: Settings, graph: Graph, split: Split | None) -> Fitted:
+def fit(settings: Settings, graph: Graph, split: Split | None, until: float | None = None) -> Fitted:
     """Fit without warnings; what a solve leaves open, `diagnose` tells of the model that is chosen."""
+
+    def watch(_: History) -> None:
+        if until is not None and time.monotonic() >= until:
+            raise TimeOverError
+
     with warnings.catch_warnings():
         for kind in (ConvergenceWarning, ImbalanceWarning):
             warnings.simplefilter("ignore", kind)
-        fitted = fitting.fit(settings, graph, split, None, None)
+        fitted = fitting.fit(settings, graph, split, None if until is None else watch, None)
     if fitted.interrupted:
         raise KeyboardInterrupt
     return fitted

@@ -5,11 +5,13 @@ Cheap candidates come first: the costly ways to use a network are tried only if 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -75,8 +77,7 @@ class Search:
         if self.file is not None and self.file.exists():
             self.results = _read(self.file, self.setup)
         self.stopped = True  # until the last rung is done
-        function = partial(fold_fits.perform, self.setup)
-        with closing(workers.here_or_in_rounds(function, self._rounds(), jobs, until)) as done:
+        with closing(self._performed(jobs, until)) as done:
             for task, found in done:
                 if isinstance(found, workers.Failure):
                     found = {task: Outcome(None, 0.0, 0.0, failure=str(found))}
@@ -88,6 +89,20 @@ class Search:
             if not self.results:
                 self.results |= fold_fits.perform(self.setup, Task(self.alive[0], 0))
             self._settle(self._in_time())
+
+    def _performed(self, jobs: int, until: float | None) -> Generator[tuple[Task, Any], None, None]:
+        """Yield every fit with what it gave, in this process if there is to be one, until the time is over."""
+        if jobs == 1 and until is not None:
+            for task in (task for tasks in self._rounds() for task in tasks):
+                try:
+                    yield task, fold_fits.perform(self.setup, task, until)
+                except fold_fits.TimeOverError:
+                    return
+                if time.monotonic() >= until:
+                    return
+        else:
+            function = partial(fold_fits.perform, self.setup)
+            yield from workers.here_or_in_rounds(function, self._rounds(), jobs, until)
 
     def _rounds(self) -> Iterator[list[Task]]:
         """Yield the fits of every rung that are still to do, and drop candidates when they are done."""
