@@ -15,7 +15,7 @@ from lignn.evaluation.search import Search
 from lignn.training import Metric
 
 N = 200
-USES = {"rows": ("features",), "network": ("features", "edges"), "inputs": PARTS, "spread": ("labels",)}
+USES = {"rows": ("features",), "network": ("features", "edges"), "inputs": PARTS, "spread": ("labels",), "table": PARTS}
 
 
 def search(right: dict[str, int], shifted: str = "", metric: str = "f1_micro") -> Search:
@@ -26,7 +26,10 @@ def search(right: dict[str, int], shifted: str = "", metric: str = "f1_micro") -
     y = (torch.arange(2 * N) % 5 < 2).long()
     scored = torch.arange(2 * N) < N
     fold = Fold(Split(~scored, torch.zeros_like(scored), scored), scored)
-    names = tuple(Candidate(name, name.upper(), "lpa", USES[name]) for name in right)
+    networks = ("network", "inputs")
+    names = tuple(
+        Candidate(name, name.upper(), "lpa", USES[name], "gcn" if name in networks else None) for name in right
+    )
     graph = Graph([[0], [1]], y=y, num_nodes=2 * N)
     results = {}
     for number, (name, count) in enumerate(right.items()):
@@ -66,6 +69,7 @@ def test_words(right: dict[str, int], shifted: str, words: str) -> None:
 
 def test_nothing_is_said_of_groups_without_a_candidate() -> None:
     assert len(told({"spread": 190}).splitlines()) == 1
+    assert "labels" not in told({"network": 190, "table": 100})  # another kind of model says nothing of labels
     found = search({"rows": 100, "network": 180})
     found.results = {task: one for task, one in found.results.items() if task.candidate == 1}
     found.alive = [1]

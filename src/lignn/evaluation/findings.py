@@ -35,7 +35,7 @@ def sentences(search: Search, judge: Judge) -> list[str]:
     """Return what the candidates say of the graph."""
     plain = _best(search, judge, lambda one: one.uses == ("features",))
     through = _best(search, judge, lambda one: one.uses == ("features", "edges"))
-    inputs = _best(search, judge, lambda one: "labels" in one.uses and "features" in one.uses)
+    inputs = _best(search, judge, lambda one: "labels" in one.uses and one.has_network)  # against networks without
     spread = _best(search, judge, lambda one: one.uses == ("labels",))
     graph = _best(search, judge, lambda one: "edges" in one.uses or "labels" in one.uses)
     told = [_against_guess(search, judge)]
