@@ -420,7 +420,12 @@ class Compared:
     @property
     def has_network(self) -> bool:
         """Whether there is a row for each network."""
-        return METHODS[self.method].network not in ("rows", "none")
+        return METHODS[self.first_stage].network not in ("rows", "none")
+
+    @property
+    def first_stage(self) -> str:
+        """The method whose predictions Correct and Smooth takes; for other methods, the method."""
+        return self.options.get("base", self.method)
 
 
 COMPARED: dict[str, Compared] = {
@@ -430,6 +435,7 @@ for _rows in ("logistic", "boosted"):
     _title = METHODS[_rows].title
     COMPARED[f"{_rows}/features"] = Compared(_rows, f"{_title}, features only", {"neighbours": False}, labels=False)
     COMPARED[_rows] = Compared(_rows, f"{_title} of neighbourhoods")
+    COMPARED[f"{_rows}/smoothed"] = Compared("correct_and_smooth", f"{_title} + C&S", {"base": _rows})
 """The rows of `lignn compare` by name; the network alone is the first one."""
 
 

@@ -1,10 +1,13 @@
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lignn.cli.fit_auto import seconds
 from lignn.errors import ConfigError
+from lignn.evaluation import fold_fits
 from tests.cli.commands import outcome, run
 
 TINY = (
@@ -37,12 +40,46 @@ def test_a_model_is_found_told_and_predicts(place: Path) -> None:
     assert not (place / "found.checkpoint").exists()
 
 
+def test_numbers_stay_whole_on_a_narrow_terminal(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("fit", "mine", *TINY, "-o", "found").splitlines()
+    assert lines[0].split() == ["F1-micro", "(%)", "folds", "s", "uses", "weight"]
+    assert (
+        sum(re.search(r"  \d+\.\d\d( ± \d+\.\d\d)? +\d+ +\d+\.\d +F?E?L?( |$)", line) is not None for line in lines)
+        >= 8
+    )
+
+
 def test_json_and_nothing_else(place: Path) -> None:
     result = outcome("fit", "mine", *TINY, "-o", "found", "--json")
     record = json.loads(result.out)
     assert result.err == ""
     assert {row["name"] for row in record["leaderboard"]["rows"]} >= {"lpa", "gcn", "mlp", "logistic", "boosted"}
     assert sum(row["weight"] for row in record["leaderboard"]["rows"]) == pytest.approx(1)
+
+
+def test_an_interrupted_search_goes_on(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = json.loads(run("fit", "mine", *TINY, "-o", "whole", "--json"))
+    calls, perform = [], fold_fits.perform
+
+    def interrupted(setup: Any, task: Any) -> Any:
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        calls.append(task)
+        return perform(setup, task)
+
+    monkeypatch.setattr(fold_fits, "perform", interrupted)
+    result = outcome("fit", "mine", *TINY, "-o", "found")
+    assert result.code == 130
+    assert "go on with: lignn fit mine -o found --method auto --resume" in result.err
+    assert not (place / "found").exists()
+    monkeypatch.setattr(fold_fits, "perform", lambda setup, task: calls.append(task) or perform(setup, task))
+    again = outcome("fit", "mine", *TINY, "-o", "found")
+    assert (again.code, "an interrupted run; add --resume" in again.err) == (2, True)
+    found = json.loads(run("fit", "mine", "-o", "found", "--method", "auto", "--resume", "--jobs", 1, "--json"))
+    assert len(calls) == len(set(calls))  # nothing twice
+    rows = [[(row["name"], row["score"]) for row in one["leaderboard"]["rows"]] for one in (whole, found)]
+    assert rows[0] == rows[1]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,11 @@
 """`AutoClassifier`: what it chooses, what it may see, and the one model that comes out."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,14 +14,16 @@ import torch
 import lignn
 from lignn import AutoClassifier, Graph, NodeClassifier, Split
 from lignn.errors import ConfigError, InputError
-from lignn.evaluation import auto, greedy, search
+from lignn.evaluation import auto, fold_fits, greedy, workers
 from lignn.evaluation.candidates import Candidate, candidates, left_out
-from lignn.evaluation.folds import folds
+from lignn.evaluation.fold_fits import Outcome, Setup, Task
+from lignn.evaluation.folds import Fold, folds
 from lignn.evaluation.greedy import choose
+from lignn.evaluation.judge import Judge
 from lignn.evaluation.leaderboard import Leaderboard
-from lignn.evaluation.search import Judge, Outcome, Search, Setup, Task, rungs
+from lignn.evaluation.search import Search, rungs
 from lignn.methods import tabular
-from lignn.training import Metric
+from lignn.training import Metric, checkpoint
 from tests.faults.test_leaks import flipped
 from tests.problems import random_graph
 
@@ -98,11 +104,11 @@ def toy(scores: dict[str, list[list[int]]], truth: list[list[int]]) -> Search:
     ends = np.cumsum([0, *map(len, truth)])
     masks = [(torch.arange(len(y)) >= a) & (torch.arange(len(y)) < b) for a, b in pairwise(ends)]
     nothing = torch.zeros(len(y), dtype=torch.bool)
-    parts = tuple(search.Fold(Split(~mask, nothing, mask), mask) for mask in masks)
+    parts = tuple(Fold(Split(~mask, nothing, mask), mask) for mask in masks)
     names = tuple(Candidate(name, name, "lpa", ("labels",)) for name in scores)
     setup = Setup(Graph([[0], [1]], y=y), parts, names, {}, Metric())
     results = {
-        Task(number, fold): Outcome(torch.nn.functional.one_hot(torch.tensor(labels), 3).float(), 1.0)
+        Task(number, fold): Outcome(torch.nn.functional.one_hot(torch.tensor(labels), 3).float(), 1.0, 1.0)
         for number, of in enumerate(scores.values())
         for fold, labels in enumerate(of)
     }
@@ -127,6 +133,138 @@ def test_a_greedy_ensemble_is_of_at_most_five_and_grows_only_if_it_is_better() -
     judge = Judge.of(found.setup)
     assert len(greedy.greedy(found, judge, [0, 1], [0])) <= greedy.MEMBERS
     assert greedy.greedy(found, judge, [0], [0]) == [0]
+
+
+def test_members_have_to_be_fitted_once_more_in_the_time_that_is_left() -> None:
+    truth = [[0, 1, 2], [0, 1, 2]]
+    wrong = [[[1, 1, 2], [1, 1, 2]], [[0, 2, 2], [0, 2, 2]], [[0, 1, 0], [0, 1, 0]]]
+    votes = toy(dict(zip("abc", wrong, strict=True)) | {"best": truth}, truth)
+    for task, one in votes.results.items():
+        votes.results[task] = replace(one, elapsed=float(1 + task.candidate))
+    judge = Judge.of(votes.setup)
+    assert choose(votes, judge, left=4).weights == {3: 1.0}
+    assert 3 not in choose(votes, judge, left=3.5).weights
+    assert sum(votes.elapsed(each) for each in choose(votes, judge, left=3.5).weights) <= 3.5
+    assert choose(votes, judge, left=0.1).weights == {0: 1.0}  # the quickest
+
+
+def test_a_fit_of_correct_and_smooth_is_that_of_its_first_stage_too() -> None:
+    for split in (parts(), parts(False)):
+        setup = AutoClassifier("fast", parameters=QUICK, precision="float64")._setup(graph(), split)
+        number = {one.name: place for place, one in enumerate(setup.candidates)}
+        for whole, first in (("gcn/correct_and_smooth", "gcn"), ("logistic/smoothed", "logistic")):
+            both = fold_fits.perform(setup, Task(number[whole], 1))
+            assert list(both) == [Task(number[whole], 1), Task(number[first], 1)]
+            alone = fold_fits.perform(setup, Task(number[first], 1))
+            ours, theirs = (found[Task(number[first], 1)].probabilities for found in (both, alone))
+            assert torch.equal(ours, theirs)
+
+
+def test_a_search_does_not_fit_twice_what_is_a_part_of_another_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, perform = [], fold_fits.perform
+    monkeypatch.setattr(fold_fits, "perform", lambda setup, task: calls.append(task) or perform(setup, task))
+    model = fitted(graph(), parts(False))
+    names = [one.name for one in candidates(graph(), "fast", ["gcn"])]
+    first = {names[task.candidate] for task in calls if task.fold == 0}
+    assert first == set(names) - {"gcn", "logistic", "boosted"}
+    assert {row.name for row in model.leaderboard_.rows if row.folds} == set(names)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "behind"), [(50, {"sage/label_reuse", "sage/lignn/free", "sage/lignn/proved"}), (1, set())]
+)
+def test_costly_ways_are_tried_on_networks_that_are_not_behind(
+    wrong: int, behind: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = random_graph(n=400, seed=1)
+    everything = torch.ones(400, dtype=torch.bool)
+    split = Split(everything, ~everything, ~everything)
+
+    def perform(setup: Setup, task: Task) -> dict[Task, Outcome]:
+        """Predict the truth but for some nodes: one for most candidates, more for those of SAGE."""
+        found = whole.y[setup.folds[task.fold].scored].clone()
+        count = wrong if setup.candidates[task.candidate].backbone == "sage" else 1
+        found[:count] = (found[:count] + 1) % 3
+        return {task: Outcome(torch.nn.functional.one_hot(found, 3).float(), 1.0, 1.0)}
+
+    monkeypatch.setattr(fold_fits, "perform", perform)
+    setup = AutoClassifier("good")._setup(whole, split)
+    monkeypatch.setattr(Setup, "inside", lambda *_: None)
+    found = Search(setup)
+    found.run(1, None, lambda *_: None)
+    tried = {setup.candidates[task.candidate].name for task in found.results}
+    assert {one.name for one in setup.candidates} - tried == behind
+    assert {setup.candidates[number].name for number in found.behind} == behind
+    assert found.reached == 4
+
+
+def test_a_time_that_is_over_leaves_what_was_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    def begun(number: int, function: Any, rounds: Any, jobs: int, until: float) -> Iterator[Any]:
+        first = next(rounds)
+        yield from ((task, function(task)) for task in first[:number])
+
+    monkeypatch.setattr(workers, "in_rounds", partial(begun, 3))
+    board = fitted(graph(), parts(), time=1000, jobs=2).leaderboard_
+    assert board.stopped
+    assert {"lpa", "logistic/features"} < {row.name for row in board.rows if row.folds}
+    assert all(row.note == "not tried: the time was over" for row in board.rows if not row.folds)
+    assert "the time was over before all candidates were tried on all folds" in board.notes
+    monkeypatch.setattr(workers, "in_rounds", partial(begun, 0))
+    assert (
+        fitted(graph(), parts(), time=1000, jobs=2).leaderboard_.headline == "The model is LPA"
+    )  # the simplest, in any case
+
+
+def test_training_in_this_process_ends_with_the_time() -> None:
+    setup = AutoClassifier("fast", backbones=["gcn"], parameters=QUICK)._setup(graph(), parts())
+    number = {one.name: place for place, one in enumerate(setup.candidates)}
+    with pytest.raises(fold_fits.TimeOverError):
+        fold_fits.perform(setup, Task(number["gcn/label_input"], 0), until=0.0)
+    board = fitted(graph(), parts(), time=1e-9).leaderboard_
+    assert board.stopped
+    assert [row.name for row in board.rows if row.folds] == ["lpa"]
+
+
+@pytest.mark.parametrize(
+    ("version", "split"),
+    [
+        pytest.param(random_graph(n=N, num_classes=2, seed=1), parts(), id="two classes"),
+        pytest.param(random_graph(n=N, multilabel=True, seed=1), parts(), id="several classes per node"),
+        pytest.param(graph().replace(x=None), parts(), id="no features"),
+        pytest.param(graph().replace(x=None), None, id="no features, no split"),
+        pytest.param(random_graph(n=N, seed=1, edge_types=("a", "b")), parts(), id="types of edges"),
+    ],
+)
+def test_graphs_of_all_kinds(version: Graph, split: Split | None) -> None:
+    model = fitted(version, split, backbones=None)
+    assert model.predict_proba().shape == (N, version.num_classes)
+    assert sum(row.weight for row in model.leaderboard_.rows) == pytest.approx(1)
+    assert not any(row.note for row in model.leaderboard_.rows if not row.folds)
+    assert all(row.score is not None for row in model.leaderboard_.rows)
+
+
+def test_two_labels_a_class_are_enough() -> None:
+    whole = graph()
+    few = torch.cat([(whole.y == c).nonzero().flatten()[:2] for c in range(3)])
+    known = torch.full_like(whole.y, -1)
+    known[few] = whole.y[few]
+    board = fitted(whole.replace(y=known), None).leaderboard_
+    assert board.scored == 6
+    assert board.members
+    assert all(row.score is not None for row in board.rows)
+
+
+def test_ctrl_c_within_a_fit_keeps_no_half_trained_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    plain, calls = fold_fits.fitting.fit, []
+
+    def interrupted(*arguments: Any) -> Any:
+        calls.append(arguments)
+        return replace(plain(*arguments), interrupted=len(calls) == 2)
+
+    monkeypatch.setattr(fold_fits.fitting, "fit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        AutoClassifier("fast", parameters=QUICK).fit(graph(), parts(), checkpoint=tmp_path / "search")
+    assert list(checkpoint.read(tmp_path / "search")["results"]) == ["0:0"]
 
 
 def test_rungs_halve() -> None:
@@ -164,7 +302,7 @@ def ensemble(version: Graph, monkeypatch: pytest.MonkeyPatch) -> AutoClassifier:
     """A model that consists of LPA, boosted trees and Label Input."""
     weights = {"lpa": 0.2, "boosted": 0.4, "gcn/label_input": 0.4}
 
-    def chosen(found: Search, judge: Judge) -> greedy.Choice:
+    def chosen(found: Search, judge: Judge, left: float) -> greedy.Choice:
         number = {one.name: place for place, one in enumerate(found.setup.candidates)}
         found.alive, found.reached = sorted(number[name] for name in weights), 1
         return greedy.Choice({number[name]: weight for name, weight in weights.items()}, 0.5, 0.6)
@@ -191,6 +329,8 @@ def test_an_ensemble_is_the_mean_of_its_members(monkeypatch: pytest.MonkeyPatch,
     loaded.update_labels({"n2": 0})
     loaded.update_labels({"n5": 1}, epochs=1)
     assert loaded.predict().shape == (N,)
+    assert loaded.predict_proba(graph(seed=2)).shape == (N, 3)
+    assert len(loaded.add_nodes(torch.zeros(1, 5), [["n0"], ["new"]], ["new"])) == 1
     again = NodeClassifier(**lignn.classifier.load(tmp_path / "model").get_params()).fit(
         graph(), parts()
     )  # as serve does
@@ -224,19 +364,19 @@ def test_validation_labels_choose_and_calibrate_only() -> None:
 
 def test_a_search_goes_on_from_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, whole, split = tmp_path / "search", graph(), parts(False)
-    calls, perform = [], search.perform
+    calls, perform = [], fold_fits.perform
 
-    def counted(setup: Setup, task: Task) -> Outcome:
+    def counted(setup: Setup, task: Task) -> dict[Task, Outcome]:
         if len(calls) == 5:
             raise KeyboardInterrupt
         calls.append(task)
         return perform(setup, task)
 
     given = {"quality": "fast", "backbones": ["mlp"], "parameters": QUICK, "precision": "float64"}
-    monkeypatch.setattr(search, "perform", counted)
+    monkeypatch.setattr(fold_fits, "perform", counted)
     with pytest.raises(KeyboardInterrupt):
         AutoClassifier(**given).fit(whole, split, checkpoint=file)
-    monkeypatch.setattr(search, "perform", perform)
+    monkeypatch.setattr(fold_fits, "perform", perform)
     again = AutoClassifier(**given).fit(whole, split, checkpoint=file)
     fresh = AutoClassifier(**given).fit(whole, split)
     assert np.array_equal(again.predict_proba(), fresh.predict_proba())

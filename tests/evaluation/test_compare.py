@@ -3,10 +3,11 @@ from dataclasses import replace
 import pytest
 import torch
 
-from lignn import Graph, NodeClassifier, Split, splits
+from lignn import Graph, NodeClassifier, Split, datasets, splits
 from lignn.datasets.sources import Source
 from lignn.errors import ConfigError, InputError, LignnError, SplitError
 from lignn.evaluation import compare, workers
+from lignn.evaluation.candidates import candidates
 from lignn.evaluation.compare import METHODS, Comparison, Result, Run
 
 GRAPH = {"name": "toy", "nodes": 9, "edges": 8, "features": 2, "classes": 2, "labelled": 6}
@@ -132,9 +133,27 @@ def test_the_same_model_under_another_name_is_told_and_cannot_win() -> None:
     found = comparison({"backbone": [0.5, 0.5], "correct_and_smooth": [0.5, 0.5], "lpa": [0.4, 0.3]})
     results = tuple(replace(r, idle=r.method == "correct_and_smooth") for r in found.results)
     found = replace(found, results=results)
-    assert found.reservations == ["GCN + C&S, 2 of 2 runs: took no steps, the same as the network alone"]
+    assert found.reservations == ["GCN + C&S, 2 of 2 runs: took no steps, the same as without C&S"]
     assert "C&S" not in found.verdict + found.winner
     assert [row.idle for row in found.rows] == [False, False, True]
+
+
+def test_what_auto_tries_can_be_compared() -> None:
+    """LI-GNN is one row, whose contraction `--contraction` chooses."""
+    rows = compare.entries(["gcn", "sage", "mlp"])
+    names = {one.name for one in candidates(datasets.load("karate").replace(x=torch.rand(34, 2)))}
+    shorter = {name.removesuffix("/free").removesuffix("/proved") for name in names}
+    wanted = {"backbone" if name == "gcn" else name.removeprefix("gcn/") for name in shorter}
+    assert wanted <= set(rows)
+
+
+def test_classifiers_of_tables_have_no_options_of_networks() -> None:
+    only = ["logistic/smoothed", "logistic"]
+    planned = compare.plan(Source("karate"), {"hidden": 4, "max_epochs": 3}, 1, only)
+    found = {run.method: run.parameters for run in planned}
+    assert found["backbone"]["hidden"] == 4
+    assert "hidden" not in found["logistic"]
+    assert found["logistic/smoothed"]["method_options"] == {"base": "logistic"}
 
 
 def test_further_networks_have_rows_of_their_own() -> None:

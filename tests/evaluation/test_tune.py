@@ -1,3 +1,5 @@
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -6,7 +8,7 @@ import pytest
 from lignn.datasets.sources import Source
 from lignn.declarations import PARAMETERS, Range
 from lignn.errors import ConfigError, InputError
-from lignn.evaluation import compare, tune
+from lignn.evaluation import compare, tune, workers
 from lignn.evaluation.compare import Result, Run
 from lignn.graph import Graph
 from tests.faults.test_leaks import flipped, splits, whole
@@ -97,6 +99,26 @@ def test_an_interrupted_search_tries_again_what_was_under_way(monkeypatch: pytes
         tune.tune(KARATE, {}, trials=5, runs=1, storage=tmp_path / "journal")
     monkeypatch.setattr(compare, "perform", perform)
     assert len(tune.tune(KARATE, {}, trials=5, runs=1, storage=tmp_path / "journal").trials) == 5
+
+
+@pytest.mark.parametrize(("in_time", "trials"), [(3, 1), (4, 1), (11, 5)])
+def test_a_time_that_is_over_keeps_what_was_done(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, in_time: int, trials: int
+) -> None:
+    """The preset has 2 runs; 4 trials at once have at most 8, fewer if some are pruned after the first split."""
+    perform, file = scored([]), tmp_path / "journal"
+
+    def some(_: Any, rounds: Any, *__: Any) -> Iterator[Any]:
+        yield from ((run, perform(run)) for run in islice((run for runs in rounds for run in runs), in_time))
+
+    monkeypatch.setattr(workers, "in_rounds", some)
+    monkeypatch.setattr(compare, "perform", perform)
+    found = tune.tune(KARATE, {}, trials=9, runs=2, timeout=1000, storage=file)
+    assert len(found.trials) == trials
+    assert len(tune.tune(KARATE, {}, trials=9, runs=2, storage=file).trials) == 9
+    monkeypatch.setattr(workers, "in_rounds", lambda *_: (each for each in ()))
+    with pytest.raises(InputError, match="--timeout: the time was over before the settings of the preset were tried"):
+        tune.tune(KARATE, {}, trials=9, runs=2, timeout=1000)
 
 
 def test_optuna_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

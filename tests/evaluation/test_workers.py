@@ -1,4 +1,5 @@
 import ctypes
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -44,6 +45,26 @@ def test_no_tasks_need_no_workers():
 
 def process_id(_: int) -> int:
     return os.getpid()
+
+
+def test_rounds_are_asked_for_in_turn_and_share_the_processes():
+    seen = []
+
+    def rounds():
+        yield range(2)
+        assert len(seen) == 2
+        yield []
+        yield range(2, 6)
+
+    for number, process in workers.in_rounds(process_id, rounds(), jobs=2):
+        seen.append((number, process))
+    assert sorted(number for number, _ in seen) == list(range(6))
+    assert len({process for _, process in seen}) <= 2
+
+
+def test_a_time_that_is_over_ends_the_iteration_and_its_processes():
+    assert list(workers.each(time.sleep, [600, 600], jobs=2, until=time.monotonic())) == []
+    assert multiprocessing.active_children() == []
 
 
 def test_a_worker_that_is_killed_while_it_waits_costs_nothing():

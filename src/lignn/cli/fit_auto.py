@@ -128,7 +128,7 @@ def _say(classifier: AutoClassifier, out: Path, page: Path | None, as_json: bool
         told = {"model": str(out), "settings": str(settings), "leaderboard": board.plain()}
         print_json(told | {"report": {"part": part, **report.plain()}, "page": None if page is None else str(page)})
         return
-    print_table(*board.table())
+    print_table(*board.table(), folded=4)
     typer.echo(f" always the most frequent label: {board.guess:.2f}")
     for sentence in (board.legend, *board.remarks, *board.findings):
         typer.echo(sentence)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
 import time as clock
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -22,18 +22,23 @@ from lignn.classifier.holdout import checked_split
 from lignn.classifier.model import Fitted
 from lignn.classifier.settings import Settings
 from lignn.declarations import METHODS
-from lignn.errors import ConfigError, ConvergenceWarning, ImbalanceWarning, InputError, unknown
+from lignn.errors import ConfigError, InputError, unknown
 from lignn.evaluation.candidates import QUALITIES, Quality, candidates, left_out
+from lignn.evaluation.fold_fits import Outcome, Setup, Task, fit
 from lignn.evaluation.folds import folds
 from lignn.evaluation.greedy import Choice, choose, mean_of
+from lignn.evaluation.judge import Judge
 from lignn.evaluation.leaderboard import Leaderboard, leaderboard
-from lignn.evaluation.search import Judge, Outcome, Search, Setup, Task, rungs
+from lignn.evaluation.search import Search, rungs
 from lignn.graph import Graph, Split
 from lignn.labels import Classes
 
 FOLDS: dict[Quality, int] = {"fast": 3, "good": 4, "best": 8}
 _SEARCHING = 0.75
 """Share of the time that the search may take; the rest is for the last fit."""
+
+_SHORT = 60.0
+"""Seconds below which all fits are in this process: others take seconds to start."""
 
 Progress = Callable[[str, int, int], None]
 """Called after every fit with a few words, the number of fits so far, and the number that are planned."""
@@ -61,7 +66,7 @@ class AutoClassifier(NodeClassifier):
         precision: as for `NodeClassifier`.
         device: as for `NodeClassifier`.
         features: as for `NodeClassifier`.
-        jobs: number of processes, with one thread each; 1 stays in this process unless there is a limit of time.
+        jobs: number of processes, with one thread each; 1, or a search of less than a minute, stays in this process.
         parameters: other parameters of `NodeClassifier`, for all candidates that have them.
 
     Attributes:
@@ -119,7 +124,7 @@ class AutoClassifier(NodeClassifier):
             progress: called after every fit.
             checkpoint: file to write the results so far to, and to go on from if it is there.
         """
-        until = None if self.time is None else clock.monotonic() + _SEARCHING * self.time
+        start = clock.monotonic()
         setup = self._setup(graph, split)
         search = Search(setup, None if checkpoint is None else Path(checkpoint))
         total = planned(rungs(setup.folds, len(setup.candidates)))
@@ -129,12 +134,14 @@ class AutoClassifier(NodeClassifier):
                 words = f"{setup.candidates[task.candidate].title}, {outcome.failure or f'{outcome.seconds:.1f} s'}"
                 progress(words, len(search.results), total)
 
-        search.run(self.jobs, until, tell)
+        limit = math.inf if self.time is None else self.time
+        search.run(1 if limit < _SHORT else self.jobs, None if self.time is None else start + _SEARCHING * limit, tell)
         if not search.alive:
-            raise InputError(_why_nothing(search))
-        choice = choose(search, Judge.of(setup))
-        fitted = [_fit(setup.settings(setup.candidates[number], last=True), graph, split) for number in choice.weights]
-        self._take(fitted[0] if len(fitted) == 1 else _ensemble(fitted, search, choice))
+            failures = [one.failure for one in search.results.values() if one.failure]
+            raise InputError(f"{graph.name}: no model could be fitted; the first said: {failures[0]}")
+        choice = choose(search, Judge.of(setup), start + limit - clock.monotonic())
+        fitted = [fit(setup.settings(setup.candidates[number]), graph, split) for number in choice.weights]
+        self._take(_single(fitted[0], search, choice) if len(fitted) == 1 else _ensemble(fitted, search, choice))
         self.leaderboard_ = leaderboard(search, choice, self.quality, left_out(graph))
         fitting.warn_if_unsolved(self._fitted.prediction)
         return self
@@ -191,29 +198,18 @@ def planned(steps: Sequence[tuple[int, int]]) -> int:
     return total
 
 
-def _why_nothing(search: Search) -> str:
-    failures = [one.failure for one in search.results.values() if one.failure]
-    if failures:
-        return f"{search.setup.graph.name}: no model could be fitted; the first said: {failures[0]}"
-    return "time: it was over before the first model was fitted; give more"
-
-
-def _fit(settings: Settings, graph: Graph, split: Split | None) -> Fitted:
-    """Fit a member on all labels; what its solve leaves open, `diagnose` tells."""
-    with warnings.catch_warnings():
-        for kind in (ConvergenceWarning, ImbalanceWarning):
-            warnings.simplefilter("ignore", kind)
-        fitted = fitting.fit(settings, graph, split, None, None)
-    if fitted.interrupted:
-        raise KeyboardInterrupt
-    return fitted
+def _single(fitted: Fitted, search: Search, choice: Choice) -> Fitted:
+    """Return the only member, with the temperature that the predictions of the folds give."""
+    (number,) = choice.weights
+    return replace(fitted, calibration=search.calibration(number))
 
 
 def _ensemble(fitted: Sequence[Fitted], search: Search, choice: Choice) -> Fitted:
-    """Return the members as one model; its temperature is fitted to predictions of the folds, which nobody has seen."""
+    """Return the members as one model; its temperature is fitted to the mean of their predictions of the folds."""
     first, setup = fitted[0], search.setup
     weights = list(choice.weights.values())
-    heat = [1.0 if one.calibration is None else one.calibration.temperature for one in fitted]
+    found = [search.calibration(number) for number in choice.weights]
+    heat = [1.0 if one is None else one.temperature for one in found]
     options = {"members": [recipe(one.settings) for one in fitted], "weights": weights, "temperatures": heat}
     parameters = NodeClassifier(**setup.common, metric=setup.metric.name, method="ensemble", method_options=options)
     together = methods.Ensemble([one.method for one in fitted], weights, heat).eval()

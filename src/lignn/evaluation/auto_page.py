@@ -39,15 +39,15 @@ def write(board: Leaderboard, graph: str, file: Path, report: Report | None) -> 
 def draw(board: Leaderboard) -> Figure:
     """Draw the scores with their errors."""
     rows = [row for row in board.rows if row.score is not None]
-    figure = Figure(figsize=(5.4, 0.9 + 0.27 * len(rows)), layout="constrained")
+    figure = Figure(figsize=(5.4, 1.6 + 0.27 * len(rows)), layout="constrained")
     axes = figure.subplots()
     for place, row in enumerate(rows):
         assert row.score is not None
         axes.errorbar(row.score, place, xerr=row.error, fmt="o", color=_colour(row), capsize=2)
     axes.set_yticks(range(len(rows)), [row.title for row in rows], fontsize="small")
     axes.invert_yaxis()
-    axes.axvline(board.guess, color="black", linestyle=":", linewidth=1)
-    axes.set(xlabel=f"{board.shown.in_tables}; dotted: always the most frequent label")
+    axes.axvline(board.guess, color="black", linestyle=":", linewidth=1, label="most frequent label")
+    axes.set(xlabel=board.shown.in_tables)
     axes.spines[["top", "right"]].set_visible(False)
     for name, colour in _COLOURS.items():
         words = {"edges": "features, edges", "all": "features, edges, labels"}.get(name, name)

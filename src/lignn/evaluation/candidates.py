@@ -25,6 +25,7 @@ _WAYS = {
     "best": (BASELINE, "correct_and_smooth", "label_input", "label_reuse", "lignn"),
 }
 _PASSES = 10
+_COSTLY = ("label_reuse", "lignn")
 WITHOUT_EDGES = ("mlp",)
 """Networks that do not use edges: labels as inputs tell them nothing of neighbours."""
 
@@ -40,6 +41,7 @@ class Candidate:
         uses: what it uses of a graph.
         backbone: name of the network, None for methods without one.
         parameters: other parameters of `NodeClassifier`.
+        first_stage: name of the candidate whose predictions it corrects and smooths; None for all other methods.
     """
 
     name: str
@@ -48,6 +50,12 @@ class Candidate:
     uses: tuple[Part, ...]
     backbone: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    first_stage: str | None = None
+
+    @property
+    def is_costly(self) -> bool:
+        """Whether an epoch has several passes through the network."""
+        return self.method in _COSTLY
 
     @property
     def has_network(self) -> bool:
@@ -119,7 +127,7 @@ def _without_network(graph: Graph) -> list[Candidate]:
         found += [
             Candidate(f"{method}/features", f"{name}, features only", method, ("features",), None, alone),
             Candidate(method, f"{name} of neighbourhoods", method, PARTS),
-            Candidate(f"{method}/smoothed", f"{name} + C&S", "correct_and_smooth", PARTS, None, behind),
+            Candidate(f"{method}/smoothed", f"{name} + C&S", "correct_and_smooth", PARTS, None, behind, method),
         ]
     return found
 
@@ -136,7 +144,8 @@ def _with_network(method: str, backbone: str) -> list[Candidate]:
         passes = {"method_options": {"iterations": _PASSES}}
         return [Candidate(name, f"{shown} ({_PASSES})", method, PARTS, backbone, passes)]
     if method != "lignn":
-        return [Candidate(name, shown, method, PARTS, backbone)]
+        first = backbone if method == "correct_and_smooth" else None
+        return [Candidate(name, shown, method, PARTS, backbone, first_stage=first)]
     return [
         Candidate(f"{name}/{kind}", f"{shown}, {kind}", method, PARTS, backbone, {"contraction": kind})
         for kind in ("proved", "free")

@@ -19,6 +19,7 @@ from lignn.declarations import (
     DEFAULT_BACKBONE,
     METHODS_WITH,
     METRICS,
+    OF_NETWORK,
     OF_SOLVER,
     Compared,
 )
@@ -92,13 +93,15 @@ def _fitting(graph: Graph, known: Mapping[str, tuple[Compared, str]]) -> list[st
     return [
         name
         for name, (one, _) in known.items()
-        if (features or one.options.get("neighbours", True)) and (trees or one.method != "boosted")
+        if (features or one.options.get("neighbours", True)) and (trees or one.first_stage != "boosted")
     ]
 
 
 def _parameters(row: Compared, backbone: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of a row's runs."""
     own = _applicable(row.method, parameters)
+    if not row.has_network:
+        own = {name: value for name, value in own.items() if name not in OF_NETWORK}
     own |= {"method": row.method} if row.options or backbone != parameters.get("backbone", DEFAULT_BACKBONE) else {}
     own |= {"method_options": dict(row.options)} if row.options else {}
     return own | ({"backbone": backbone} if row.has_network and backbone != DEFAULT_BACKBONE else {})

@@ -47,7 +47,7 @@ class Row:
         difference: to the network alone.
         seconds: mean time of a run.
         labels: whether known labels are inputs.
-        idle: whether it is the network alone under another name, in all runs.
+        idle: whether it is its first stage under another name, in all runs.
     """
 
     method: str
@@ -182,9 +182,7 @@ class Comparison:
         for row in self.rows:
             same = sum(result.idle for result in self.results if result.method == row.method)
             if same:
-                found.append(
-                    f"{row.title}, {same} of {len(row.scores)} runs: took no steps, the same as the network alone"
-                )
+                found.append(f"{row.title}, {same} of {len(row.scores)} runs: took no steps, the same as without C&S")
             messages = [result.unsolved for result in self.results if result.method == row.method and result.unsolved]
             if messages:
                 found.append(f"{row.title}, {len(messages)} of {len(row.scores)} runs: {messages[0]}")

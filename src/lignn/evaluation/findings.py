@@ -3,78 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from lignn.evaluation.candidates import Candidate
-from lignn.evaluation.search import Judge, Search
-
-_RESAMPLES = 200
-_FEWEST = 20
-"""The fewest resamples on which a metric must be defined to give an interval."""
-_INTERVAL = (2.5, 97.5)
-_LITTLE = 3.0
-"""Points of a score in percent below which a gain that cannot be excluded is called none."""
-
-
-@dataclass(frozen=True)
-class Gap:
-    """The difference of two models on the same labels, as tables show scores.
-
-    Attributes:
-        mean: the difference.
-        low, high: 95 % interval from resampled nodes; None if it is not known.
-    """
-
-    mean: float
-    low: float | None
-    high: float | None
-
-    @property
-    def sign(self) -> int:
-        """1 if the interval lies above 0, -1 if it lies below, otherwise 0."""
-        if self.low is None or self.high is None:
-            return 0
-        return 1 if self.low > 0 else -1 if self.high < 0 else 0
-
-    @property
-    def none(self) -> bool:
-        """Whether a gain is excluded, or all but a little one."""
-        return self.mean <= 0 or (self.high is not None and self.high <= _LITTLE)
-
-    def __str__(self) -> str:
-        interval = "" if self.low is None else f" [{self.low:+.2f}, {self.high:+.2f}]"
-        return f"{self.mean:+.2f}{interval}"
-
-
-def resampled(judge: Judge, folds: Sequence[int], models: Sequence[Sequence[Tensor]]) -> np.ndarray | None:
-    """Return the scores of models on resampled nodes (the bootstrap), one row a resample, one column a model.
-
-    The result is None if the metric is hardly ever defined.
-    """
-    truth = torch.cat([judge.truth[fold] for fold in folds])
-    pooled = [torch.cat(list(each)) for each in models]
-    generator = torch.Generator().manual_seed(0)
-    found = []
-    for _ in range(_RESAMPLES):
-        nodes = torch.randint(len(truth), (len(truth),), generator=generator)
-        if judge.metric.is_defined(truth[nodes]):
-            found.append([judge.of_nodes(each[nodes], truth[nodes]) for each in pooled])
-    return np.array(found) if len(found) >= _FEWEST else None
-
-
-def gap(judge: Judge, folds: Sequence[int], one: Sequence[Tensor], other: Sequence[Tensor]) -> Gap:
-    """Return how much better `one` is than `other`; positive is better, whatever the metric."""
-    factor = judge.metric.declared.factor
-    mean = factor * (judge.score(one, folds) - judge.score(other, folds))
-    found = resampled(judge, folds, [one, other])
-    if found is None:
-        return Gap(mean, None, None)
-    low, high = np.percentile(factor * (found[:, 0] - found[:, 1]), _INTERVAL)
-    return Gap(mean, float(low), float(high))
+from lignn.evaluation.judge import Gap, Judge, gap
+from lignn.evaluation.search import Search
 
 
 def majority(search: Search, folds: Sequence[int]) -> list[Tensor]:
@@ -100,7 +35,7 @@ def sentences(search: Search, judge: Judge) -> list[str]:
     """Return what the candidates say of the graph."""
     plain = _best(search, judge, lambda one: one.uses == ("features",))
     through = _best(search, judge, lambda one: one.uses == ("features", "edges"))
-    inputs = _best(search, judge, lambda one: "labels" in one.uses and "features" in one.uses)
+    inputs = _best(search, judge, lambda one: "labels" in one.uses and one.has_network)  # against networks without
     spread = _best(search, judge, lambda one: one.uses == ("labels",))
     graph = _best(search, judge, lambda one: "edges" in one.uses or "labels" in one.uses)
     told = [_against_guess(search, judge)]

@@ -72,7 +72,7 @@ def _number_of_fold(graph: Graph, divided: Tensor, count: int, seed: int) -> Ten
         number = torch.full((graph.num_nodes,), -1)
         number[nodes] = order[groups] % count
         return number
-    classes = graph.y.new_zeros(graph.num_nodes) if graph.is_multilabel else graph.y
+    classes = torch.zeros(graph.num_nodes, dtype=torch.int64) if graph.is_multilabel else graph.y
     number = fold_of_each(classes, divided, count, seed)
     if not graph.is_multilabel:
         only = (classes[nodes].bincount(minlength=graph.num_classes) == 1).nonzero().flatten()

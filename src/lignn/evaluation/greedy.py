@@ -5,6 +5,7 @@ Caruana et al., "Ensemble selection from libraries of models", ICML 2004.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lignn.evaluation.search import Judge, Search
+from lignn.evaluation.judge import Judge
+from lignn.evaluation.search import Search
 
 MEMBERS = 5
 """The most members, counted with repetition."""
@@ -33,37 +35,48 @@ class Choice:
     ensemble: float | None
 
 
-def choose(search: Search, judge: Judge) -> Choice:
+def choose(search: Search, judge: Judge, left: float = math.inf) -> Choice:
     """Return the best candidate, or an ensemble if ensembles win on other folds than they are chosen on.
 
     Each fold in turn is left out: an ensemble, and a single candidate, are chosen on the others and scored on it.
+
+    Args:
+        search: the search.
+        judge: of its setup.
+        left: seconds that are left to fit the members once more. If no candidate is so quick, the quickest is chosen.
     """
-    among, folds = sorted(search.alive), list(range(search.reached))
+    folds = list(range(search.reached))
+    among = [each for each in sorted(search.alive) if search.elapsed(each) <= left]
+    among = among or [min(search.alive, key=search.elapsed)]
     best = search.ranked(judge, among, search.reached)[0]
     if len(folds) < 2 or len(among) < 2:
         return Choice({best: 1.0}, judge.score(search.predictions(best, folds), folds), None)
     held_out: dict[str, list[Tensor]] = {"single": [], "ensemble": []}
     for fold in folds:
         others = [each for each in folds if each != fold]
-        members = greedy(search, judge, among, others)
+        members = greedy(search, judge, among, others, left)
         held_out["single"].append(_mean(search, {members[0]: 1.0}, [fold])[0])
         held_out["ensemble"].append(_mean(search, _weights(members), [fold])[0])
     single, ensemble = (judge.score(held_out[name], folds) for name in ("single", "ensemble"))
-    weights = _weights(greedy(search, judge, among, folds)) if ensemble > single else {best: 1.0}
+    weights = _weights(greedy(search, judge, among, folds, left)) if ensemble > single else {best: 1.0}
     return Choice(weights, single, ensemble)
 
 
-def greedy(search: Search, judge: Judge, among: Sequence[int], folds: Sequence[int]) -> list[int]:
+def greedy(
+    search: Search, judge: Judge, among: Sequence[int], folds: Sequence[int], left: float = math.inf
+) -> list[int]:
     """Return the members in the order in which they were added; the first is the best alone, of equal ones the first.
 
-    A member is added only if the score grows.
+    A member is added only if the score grows, and if all members can be fitted once more in the seconds that are left.
     """
     predictions = {each: torch.cat(search.predictions(each, folds)) for each in among}
     truth = torch.cat([judge.truth[fold] for fold in folds])
     members: list[int] = []
     total, top = torch.zeros_like(predictions[among[0]]), -float("inf")
     while len(members) < MEMBERS:
-        scores = {each: judge.of_nodes((total + predictions[each]) / (len(members) + 1), truth) for each in among}
+        spent = sum(search.elapsed(each) for each in set(members))
+        possible = [each for each in among if not members or each in members or spent + search.elapsed(each) <= left]
+        scores = {each: judge.of_nodes((total + predictions[each]) / (len(members) + 1), truth) for each in possible}
         best = max(scores, key=lambda each: scores[each])
         if scores[best] <= top:
             break

@@ -8,9 +8,10 @@ from typing import Any
 
 from lignn.declarations import METRICS, MetricDeclaration
 from lignn.evaluation.candidates import Part
-from lignn.evaluation.findings import majority, resampled, sentences
+from lignn.evaluation.findings import majority, sentences
 from lignn.evaluation.greedy import Choice
-from lignn.evaluation.search import Judge, Search
+from lignn.evaluation.judge import Judge, error_of
+from lignn.evaluation.search import Search
 
 
 @dataclass(frozen=True)
@@ -93,14 +94,14 @@ class Leaderboard:
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return header and rows of the table for people."""
-        header = ["", f"{self.shown.in_tables}", "folds", "seconds", "uses", "weight"]
+        header = ["", f"{self.shown.in_tables}", "folds", "s", "uses", "weight"]
         rows = [
             [
                 row.title,
                 row.shown,
                 str(row.folds),
                 f"{row.seconds:.1f}" if row.folds else "–",
-                " ".join(part[0].upper() for part in row.uses),
+                "".join(part[0].upper() for part in row.uses),
                 f"{row.weight:.0%}" if row.weight else "",
             ]
             for row in self.rows
@@ -111,8 +112,8 @@ class Leaderboard:
     def legend(self) -> str:
         """What the columns of the table are, in words."""
         return (
-            "Cross-validated score ± standard error, number of folds, processor seconds of a fit; uses: F features, "
-            "E edges (neighbours' features), L known labels as inputs; weight in the model."
+            "Cross-validated score ± standard error, number of folds, processor seconds (s) of a fit; "
+            "uses: F features, E edges (neighbours' features), L known labels as inputs; weight in the model."
         )
 
     @property
@@ -157,6 +158,9 @@ def leaderboard(search: Search, choice: Choice, quality: str, notes: Sequence[st
         )
     if search.stopped:
         notes = [*notes, "the time was over before all candidates were tried on all folds"]
+    best = search.ranked(judge, search.alive, search.reached)[0]
+    if len(choice.weights) == 1 and best not in choice.weights:
+        notes = [*notes, f"{setup.candidates[best].title} scored higher; too little time was left to fit it again"]
     return Leaderboard(
         tuple(_row(search, judge, each, choice) for each in order),
         judge.metric.name,
@@ -180,15 +184,18 @@ def _row(search: Search, judge: Judge, number: int, choice: Choice) -> Row:
     candidate, folds = search.setup.candidates[number], search.folds_of(number)
     tried = [one for task, one in search.results.items() if task.candidate == number]
     failures = [one.failure for one in tried if one.failure]
-    note = failures[0] if failures else "" if tried else "not tried: the time was over"
+    note = failures[0] if failures else ""
     if search.is_idle(number):
         note = "took no steps: the same as without C&S"
+    elif number in search.behind:
+        note = "not tried: another network is better in cheaper ways"
+    elif not tried:
+        note = "not tried: the time was over"
     score = error = None
     if folds:
         declared = judge.metric.declared
         score = declared.sign * declared.factor * judge.score(search.predictions(number, folds), folds)
-        spread = resampled(judge, folds, [search.predictions(number, folds)])
-        error = None if spread is None else declared.factor * float(spread[:, 0].std())
+        error = error_of(judge, folds, search.predictions(number, folds))
     seconds = sum(one.seconds for one in tried) / max(len(tried), 1)
     weight = choice.weights.get(number, 0.0)
     return Row(candidate.name, candidate.title, candidate.uses, score, error, len(folds), seconds, weight, note)

@@ -1,144 +1,36 @@
-"""Successive halving: all candidates on some folds, the better half on more of them, and so on."""
+"""Successive halving: all candidates on some folds, the better half on more of them, and so on.
+
+Cheap candidates come first: the costly ways to use a network are tried only if it is not behind in the cheap ones.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import time
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from lignn.classifier import NodeClassifier, fitting
-from lignn.classifier.settings import Settings
-from lignn.errors import ConvergenceWarning, ImbalanceWarning, InputError, LignnError
-from lignn.evaluation import workers
-from lignn.evaluation.candidates import Candidate
+from lignn.classifier.calibration import Calibration, calibrate
+from lignn.errors import InputError
+from lignn.evaluation import fold_fits, workers
+from lignn.evaluation.fold_fits import Outcome, Setup, Task
 from lignn.evaluation.folds import Fold
-from lignn.graph import Graph, archive
+from lignn.evaluation.judge import Judge, gap
 from lignn.labels import at_temperature
-from lignn.training import Metric, checkpoint
+from lignn.training import checkpoint
 
 SURVIVORS = 5
 """The fewest candidates that reach the last folds; an ensemble is chosen among them."""
 _SCORED = 30
 """The fewest labels by which candidates are dropped, if there are so many."""
 
-
-class Task(NamedTuple):
-    """One fit: the numbers of a candidate and of a fold."""
-
-    candidate: int
-    fold: int
-
-
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """What a fit gave.
-
-    Attributes:
-        probabilities: of the scored nodes of its fold, calibrated, m×c; None if it failed.
-        seconds: processor time.
-        idle: whether it is its base method under another name, see `BoundMethod.idle`.
-        failure: why there is no prediction; empty if there is one.
-    """
-
-    probabilities: Tensor | None
-    seconds: float
-    idle: bool = False
-    failure: str = ""
-
-
-@dataclass(frozen=True, eq=False)
-class Setup:
-    """Everything that a fit depends on.
-
-    Attributes:
-        graph: the graph.
-        folds: the folds.
-        candidates: what to try, the simplest first.
-        common: parameters of `NodeClassifier` for all candidates that have them.
-        metric: what candidates are chosen by.
-    """
-
-    graph: Graph
-    folds: tuple[Fold, ...]
-    candidates: tuple[Candidate, ...]
-    common: Mapping[str, Any]
-    metric: Metric
-
-    def settings(self, candidate: Candidate, last: bool = False) -> Settings:
-        """Return the settings of a candidate, of its fits on folds or of the last fit.
-
-        On folds, a fit holds labels back once: one temperature need not be exact to compare models.
-        """
-        common = {**self.common, "metric": self.metric.name} | ({} if last else {"folds": 1})
-        given = candidate.with_common(common)
-        return Settings.of(NodeClassifier(**given).get_params(deep=False))
-
-    @cached_property
-    def identity(self) -> str:
-        """A hash that differs where any fit, or the choice, would."""
-        parts = tuple(fold.split for fold in self.folds)
-        values = [(each.name, sorted(self.settings(each).values.items())) for each in self.candidates]
-        scored = [fold.scored.nonzero().flatten().tolist() for fold in self.folds]
-        text = f"{archive.fingerprint(self.graph.replace(splits=parts))} {values} {self.metric} {scored}"
-        return hashlib.sha256(text.encode()).hexdigest()
-
-
-def perform(setup: Setup, task: Task) -> Outcome:
-    """Fit a candidate with the split of a fold; the labels that score it are not in the graph that it is given."""
-    fold, settings = setup.folds[task.fold], setup.settings(setup.candidates[task.candidate])
-    start = time.process_time()
-    with warnings.catch_warnings():
-        for kind in (ConvergenceWarning, ImbalanceWarning):
-            warnings.simplefilter("ignore", kind)
-        try:
-            fitted = fitting.fit(settings, fold.visible(setup.graph), fold.split, None, None)
-        except LignnError as error:
-            return Outcome(None, time.process_time() - start, failure=str(error))
-    temperature = 1.0 if fitted.calibration is None else fitted.calibration.temperature
-    raw = fitted.prediction.probabilities.cpu()[fold.scored]
-    probabilities = at_temperature(raw, temperature, setup.graph.is_multilabel).float()
-    return Outcome(probabilities, time.process_time() - start, fitted.prediction.bound.idle)
-
-
-@dataclass(frozen=True, eq=False)
-class Judge:
-    """The score of predictions of the scored nodes of some folds, which are pooled.
-
-    Attributes:
-        metric: the metric.
-        truth: the labels of the scored nodes of every fold.
-    """
-
-    metric: Metric
-    truth: tuple[Tensor, ...]
-
-    @classmethod
-    def of(cls, setup: Setup) -> Judge:
-        """Return the judge of a setup; raise if its metric is not defined for the labels that score."""
-        y = setup.graph.y
-        assert y is not None
-        truth = tuple(y[fold.scored] for fold in setup.folds)
-        setup.metric.check(torch.cat(truth), "scored")
-        return cls(setup.metric, truth)
-
-    def score(self, probabilities: Sequence[Tensor], folds: Sequence[int]) -> float:
-        """Return the score of predictions of these folds; larger is better."""
-        return self.of_nodes(torch.cat(list(probabilities)), torch.cat([self.truth[fold] for fold in folds]))
-
-    def of_nodes(self, probabilities: Tensor, truth: Tensor) -> float:
-        """Return the score of predictions of some nodes."""
-        several = truth.ndim == 2
-        labels = (probabilities > 0.5).to(torch.int8) if several else probabilities.argmax(1)
-        return self.metric(probabilities, labels, truth)
+Tell = Callable[[Task, Outcome], None]
 
 
 def rungs(folds: Sequence[Fold], candidates: int) -> list[tuple[int, int]]:
@@ -164,6 +56,7 @@ class Search:
         results: outcomes by task.
         alive: the numbers of the candidates that were not dropped.
         reached: how many folds the candidates that are alive were compared on.
+        behind: candidates that were not tried, since their network was behind others in cheaper ways.
         stopped: whether the time was over before the search was.
     """
 
@@ -172,44 +65,149 @@ class Search:
     results: dict[Task, Outcome] = field(default_factory=dict)
     alive: list[int] = field(default_factory=list)
     reached: int = 0
+    behind: list[int] = field(default_factory=list)
     stopped: bool = False
+    _calibrations: dict[tuple[int, int], Calibration | None] = field(default_factory=dict, repr=False)
 
-    def run(self, jobs: int, until: float | None, tell: Callable[[Task, Outcome], None]) -> None:
-        """Run the search to its end, or until a time of `time.monotonic`."""
-        self._resume()
-        judge = Judge.of(self.setup)
-        self.alive = list(range(len(self.setup.candidates)))
-        for keep, count in rungs(self.setup.folds, len(self.alive)):
+    def run(self, jobs: int, until: float | None, tell: Tell) -> None:
+        """Run the search to its end, or until a time of `time.monotonic`.
+
+        The simplest candidate is tried whatever the time, so that there is a model.
+        """
+        if self.file is not None and self.file.exists():
+            self.results = _read(self.file, self.setup)
+        self.stopped = True  # until the last rung is done
+        with closing(self._performed(jobs, until)) as done:
+            for task, found in done:
+                if isinstance(found, workers.Failure):
+                    found = {task: Outcome(None, 0.0, 0.0, failure=str(found))}
+                self.results |= {part: one for part, one in found.items() if part.candidate in self.alive}
+                if self.file is not None:
+                    _write(self.file, self.setup, self.results)
+                tell(task, self.results[task])
+        if self.stopped:
+            if not self.results:
+                self.results |= fold_fits.perform(self.setup, Task(self.alive[0], 0))
+            self._settle(self._in_time())
+
+    def _performed(self, jobs: int, until: float | None) -> Generator[tuple[Task, Any], None, None]:
+        """Yield every fit with what it gave, in this process if there is to be one, until the time is over."""
+        if jobs == 1 and until is not None:
+            for task in (task for tasks in self._rounds() for task in tasks):
+                try:
+                    yield task, fold_fits.perform(self.setup, task, until)
+                except fold_fits.TimeOverError:
+                    return
+                if time.monotonic() >= until:
+                    return
+        else:
+            function = partial(fold_fits.perform, self.setup)
+            yield from workers.here_or_in_rounds(function, self._rounds(), jobs, until)
+
+    def _rounds(self) -> Iterator[list[Task]]:
+        """Yield the fits of every rung that are still to do, and drop candidates when they are done."""
+        judge, everybody = Judge.of(self.setup), range(len(self.setup.candidates))
+        (_, count), *later = rungs(self.setup.folds, len(everybody))
+        costly = [each for each in everybody if self.setup.candidates[each].is_costly]
+        self.alive = [each for each in everybody if each not in costly]
+        yield self._to_do(count)
+        self._settle(count)
+        self.behind = self._behind(judge, costly)
+        self.alive = sorted({*self.alive, *costly} - {*self.behind})
+        yield self._to_do(count)
+        self._settle(count)
+        for keep, count in later:
             among = [each for each in self.alive if not self.is_idle(each)] or self.alive
             self.alive = sorted(self.ranked(judge, among, self.reached)[:keep])
-            tasks = [Task(each, fold) for fold in range(count) for each in self.alive]
-            self._perform([task for task in tasks if task not in self.results], jobs, until, tell)
-            self.reached = self._complete(count)
-            self.alive = [each for each in self.alive if self._has(each, self.reached)]
-            if self.stopped or not self.alive:
-                break
+            yield self._to_do(count)
+            self._settle(count)
+        self.stopped = False
+
+    def _behind(self, judge: Judge, costly: Sequence[int]) -> list[int]:
+        """Return the costly candidates of networks that are worse than another one by more than a standard error.
+
+        A network is as good as its best cheap way.
+        """
+        network = {each: self.setup.candidates[each].backbone for each in (*self.alive, *costly)}
+        folds = range(self.reached)
+        wanted = {network[each] for each in costly}
+        best: dict[str | None, list[Tensor]] = {}
+        for each in self.ranked(judge, self.alive, self.reached):
+            if network[each] in wanted:
+                best.setdefault(network[each], self.predictions(each, folds))
+        top = next(iter(best.values()), [])
+        worse = {name for name, each in best.items() if gap(judge, folds, top, each).beyond_its_error}
+        return [each for each in costly if network[each] in worse]
+
+    def _to_do(self, folds: int) -> list[Task]:
+        """Return the fits that the candidates lack on the first folds, without those that are a part of others."""
+        tasks = [Task(each, fold) for fold in range(folds) for each in self.alive]
+        tasks = [task for task in tasks if task not in self.results]
+        parts = {Task(first, fold) for each, fold in tasks if (first := self.setup.inside(each)) is not None}
+        return [task for task in tasks if task not in parts]
+
+    def _settle(self, folds: int) -> None:
+        """Compare on so many folds; candidates that lack a prediction on one of them are out."""
+        self.reached = folds
+        self.alive = [each for each in self.alive if self._has(each, folds)]
+
+    def _in_time(self) -> int:
+        """Return the largest number of folds that at least half of the candidates have predicted, or any of them one.
+
+        The others were not tried in time.
+        """
+        for count in range(len(self.setup.folds), 0, -1):
+            have = sum(self._has(each, count) for each in self.alive)
+            if 2 * have >= len(self.alive) or (have and count == 1):
+                return count
+        return 0
 
     def ranked(self, judge: Judge, among: Sequence[int], folds: int) -> list[int]:
         """Return candidates by their score on the first folds, the best first; of equal ones the simpler first."""
-        if not folds:
-            return list(among)
         return sorted(among, key=lambda each: -judge.score(self.predictions(each, range(folds)), range(folds)))
 
     def predictions(self, candidate: int, folds: Sequence[int]) -> list[Tensor]:
-        """Return the predictions of a candidate on folds that it has been tried on."""
-        found = [self.results[Task(candidate, fold)].probabilities for fold in folds]
-        assert all(each is not None for each in found)
-        return found  # type: ignore[return-value]
+        """Return the calibrated predictions of a candidate on folds that it has been tried on."""
+        found, several = self.calibration(candidate), self.setup.graph.is_multilabel
+        raw = [self._raw(candidate, fold) for fold in folds]
+        return raw if found is None else [at_temperature(each, found.temperature, several) for each in raw]
+
+    def calibration(self, candidate: int) -> Calibration | None:
+        """Return the temperature of a candidate, from the folds that it was compared on.
+
+        It is None if there are too few labels for it, or if it is not wanted.
+        """
+        y, folds = self.setup.graph.y, self._compared_on(candidate)
+        if not folds or not self.setup.common.get("calibrate", True):
+            return None
+        assert y is not None
+        if (candidate, len(folds)) not in self._calibrations:
+            truth = torch.cat([y[self.setup.folds[fold].scored] for fold in folds])
+            found = calibrate(torch.cat([self._raw(candidate, fold) for fold in folds]), truth)
+            self._calibrations[candidate, len(folds)] = found
+        return self._calibrations[candidate, len(folds)]
 
     def folds_of(self, candidate: int) -> list[int]:
         """Return the folds that a candidate has predicted."""
-        folds = range(len(self.setup.folds))
-        return [fold for fold in folds if self._predicted(Task(candidate, fold))]
+        return [fold for fold in range(len(self.setup.folds)) if self._predicted(Task(candidate, fold))]
 
     def is_idle(self, candidate: int) -> bool:
-        """Return whether a candidate was its base method under another name on all folds that it was tried on."""
-        folds = self.folds_of(candidate)
+        """Return whether a candidate was its base method under another name on all folds that it was compared on."""
+        folds = self._compared_on(candidate)
         return bool(folds) and all(self.results[Task(candidate, fold)].idle for fold in folds)
+
+    def _compared_on(self, candidate: int) -> list[int]:
+        """Return the folds up to this rung; an interrupted search may have later ones already."""
+        return [fold for fold in self.folds_of(candidate) if fold < self.reached]
+
+    def elapsed(self, candidate: int) -> float:
+        """Return the longest time of a fit by the clock."""
+        return max(self.results[Task(candidate, fold)].elapsed for fold in self.folds_of(candidate))
+
+    def _raw(self, candidate: int, fold: int) -> Tensor:
+        found = self.results[Task(candidate, fold)].probabilities
+        assert found is not None
+        return found
 
     def _predicted(self, task: Task) -> bool:
         return task in self.results and self.results[task].probabilities is not None
@@ -217,56 +215,21 @@ class Search:
     def _has(self, candidate: int, folds: int) -> bool:
         return folds > 0 and all(self._predicted(Task(candidate, fold)) for fold in range(folds))
 
-    def _complete(self, folds: int) -> int:
-        """Return the largest number of folds that at least half of the candidates have predicted, or any of them one.
 
-        It is smaller than `folds` only if the time was over.
-        """
-        for count in range(folds, 0, -1):
-            have = sum(self._has(each, count) for each in self.alive)
-            if have and (not self.stopped or count == 1 or 2 * have >= len(self.alive)):
-                return count
-        return 0
+def _write(file: Path, setup: Setup, results: dict[Task, Outcome]) -> None:
+    kept = {
+        f"{task.candidate}:{task.fold}": {name: value for name, value in vars(one).items() if value is not None}
+        for task, one in results.items()
+    }
+    checkpoint.write(file, {"run": setup.identity, "results": kept})
 
-    def _perform(
-        self, tasks: list[Task], jobs: int, until: float | None, tell: Callable[[Task, Outcome], None]
-    ) -> None:
-        done: Iterator[tuple[Task, Any]]
-        if jobs == 1 and until is None:
-            done = ((task, perform(self.setup, task)) for task in tasks)
-        else:
-            done = workers.each(partial(perform, self.setup), tasks, jobs, until)
-        left = len(tasks)
-        with closing(done):
-            for task, found in done:
-                outcome = Outcome(None, 0.0, failure=str(found)) if isinstance(found, workers.Failure) else found
-                self.results[task] = outcome
-                left -= 1
-                self._save()
-                tell(task, outcome)
-        self.stopped = left > 0
 
-    def _save(self) -> None:
-        if self.file is None:
-            return
-        kept = {
-            f"{task.candidate}:{task.fold}": {
-                "seconds": one.seconds,
-                "idle": one.idle,
-                "failure": one.failure,
-                **({} if one.probabilities is None else {"probabilities": one.probabilities}),
-            }
-            for task, one in self.results.items()
-        }
-        checkpoint.write(self.file, {"run": self.setup.identity, "results": kept})
-
-    def _resume(self) -> None:
-        if self.file is None or not self.file.exists():
-            return
-        state = checkpoint.read(self.file)
-        if state.get("run") != self.setup.identity:
-            raise InputError(f"{self.file}: the results of another search; delete it, or give another file")
-        for name, one in state["results"].items():
-            candidate, _, fold = name.partition(":")
-            found = Outcome(one.get("probabilities"), one["seconds"], one["idle"], one["failure"])
-            self.results[Task(int(candidate), int(fold))] = found
+def _read(file: Path, setup: Setup) -> dict[Task, Outcome]:
+    state = checkpoint.read(file)
+    if state.get("run") != setup.identity:
+        raise InputError(f"{file}: the results of another search; delete it, or give another file")
+    found = {}
+    for name, one in state["results"].items():
+        candidate, _, fold = name.partition(":")
+        found[Task(int(candidate), int(fold))] = Outcome(**({"probabilities": None} | one))
+    return found

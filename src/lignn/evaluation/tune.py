@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Any
@@ -26,10 +26,15 @@ from lignn.graph import archive
 if TYPE_CHECKING:
     import optuna
 
+    _Alive = tuple[optuna.Trial, dict[str, Any], list[dict[str, float]]]
+    """A trial, its settings, and its results so far."""
+
 SPACE = {name: parameter.search for name, parameter in PARAMETERS.items() if parameter.search}
 """What is searched of the options that matter most: a range, or values."""
 _BATCH = 4
 """Trials that are proposed at once, whatever the number of processes: the result depends on the seed alone."""
+_PRESET = "preset"
+"""Where a study keeps the results of the preset."""
 _DIGITS = 3
 _FEWEST = 4
 """The fewest whole trials that say what mattered."""
@@ -116,33 +121,37 @@ def tune(
         report: called after every run.
     """
     until = None if timeout is None else time.monotonic() + timeout
-    search = _Search(source, parameters, runs, jobs, until, report)
+    search = _Search(source, parameters, runs, compare.metric_of(source.read(), parameters)[0])
     study = _study(storage, search.identity, parameters.get("seed", 0))
-    if "preset" not in study.user_attrs:
-        (results,) = search.run([({}, 0)], range(runs)).values() or ({},)
-        if len(results) < runs:
-            raise InputError("--timeout: the time was over before the settings of the preset were tried; give more")
-        study.set_user_attr("preset", results)
-    while (left := trials - 1 - _done(study)) > 0 and (until is None or time.monotonic() < until):
-        _try(study, search, min(_BATCH, left))
-    return _summary(study, METRICS[search.metric].factor, METRICS[search.metric].sign, runs, search.metric)
+    rounds = search.rounds(study, trials)
+    with closing(workers.here_or_in_rounds(compare.perform, rounds, jobs, until)) as done:
+        for run, result in done:
+            if isinstance(result, workers.Failure):
+                raise result.exception(f"{run.method}, {run.parameters}")
+            search.results[_key(run)] = {"val": result.val, "test": result.test, "seconds": result.seconds}
+            report(result)
+    if _PRESET not in study.user_attrs:
+        raise InputError("--timeout: the time was over before the settings of the preset were tried; give more")
+    return _summary(study, search.metric, runs)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Search:
-    """What a trial runs on."""
+    """What trials run on, and the results of this process.
+
+    Attributes:
+        source: of the graph.
+        parameters: of `NodeClassifier`, as given.
+        runs: number of splits.
+        metric: name of the metric.
+        results: plain results by the key of a run.
+    """
 
     source: Source
     parameters: Mapping[str, Any]
     runs: int
-    jobs: int
-    until: float | None
-    report: Callable[[Result], None]
-
-    @property
-    def metric(self) -> str:
-        """The metric of all runs."""
-        return compare.metric_of(self.source.read(), self.parameters)[0]
+    metric: str
+    results: dict[tuple[int, int], dict[str, float]] = field(default_factory=dict)
 
     @property
     def identity(self) -> str:
@@ -153,38 +162,47 @@ class _Search:
         )
         return hashlib.sha256(text.encode()).hexdigest()
 
-    def run(
-        self, settings: Sequence[tuple[Mapping[str, Any], int]], splits: Sequence[int]
-    ) -> dict[int, list[dict[str, float]]]:
-        """Run pairs of settings and a number on some splits; return plain results by the number.
-
-        Numbers whose runs were not all done in time are missing.
-        """
-        seed, method = self.parameters.get("seed", 0), self.parameters.get("method", DEFAULT_METHOD)
+    def run(self, settings: Mapping[str, Any], number: int, split: int) -> Run:
+        """Return the run of a trial of this number on a split."""
+        method, seed = self.parameters.get("method", DEFAULT_METHOD), self.parameters.get("seed", 0)
         common = {name: value for name, value in self.parameters.items() if name != "method"} | {"metric": self.metric}
-        tasks = [
-            Run(self.source, method, number, {**common, **values, "seed": seed + split})
-            for values, number in settings
-            for split in splits
-        ]
-        found: dict[int, dict[int, dict[str, float]]] = {number: {} for _, number in settings}
-        with closing(self._each(tasks)) as done:
-            for run, result in done:
-                if isinstance(result, workers.Failure):
-                    raise result.exception(f"{run.method}, {run.parameters}")
-                plain = {"val": result.val, "test": result.test, "seconds": result.seconds}
-                found[run.number][run.parameters["seed"]] = plain
-                self.report(result)
-        return {
-            number: [results[seed + split] for split in splits]
-            for number, results in found.items()
-            if len(results) == len(splits)
-        }
+        return Run(self.source, method, number, {**common, **settings, "seed": seed + split})
 
-    def _each(self, tasks: Sequence[Run]) -> Any:
-        if self.jobs == 1 and self.until is None:
-            return ((run, compare.perform(run)) for run in tasks)
-        return workers.each(compare.perform, tasks, self.jobs, self.until)
+    def rounds(self, study: optuna.Study, trials: int) -> Iterator[list[Run]]:
+        """Yield the runs of the preset, then of some trials at once, split by split; store what they gave."""
+        if _PRESET not in study.user_attrs:
+            runs = [self.run({}, -1, split) for split in range(self.runs)]
+            yield runs
+            study.set_user_attr(_PRESET, [self.results[_key(run)] for run in runs])
+        while (left := trials - 1 - _done(study)) > 0:
+            yield from self._batch(study, min(_BATCH, left))
+
+    def _batch(self, study: optuna.Study, count: int) -> Iterator[list[Run]]:
+        """Propose some trials, and yield their runs split by split; after each split, the worse ones are pruned."""
+        from optuna.trial import TrialState
+
+        wanted, sign = space(self.parameters), METRICS[self.metric].sign
+        asked = [study.ask() for _ in range(count)]
+        alive: list[_Alive] = [(trial, _suggested(trial, wanted), []) for trial in asked]
+        for split in range(self.runs):
+            runs = [self.run(settings, trial.number, split) for trial, settings, _ in alive]
+            yield runs
+            for run, (trial, settings, results) in zip(runs, list(alive), strict=True):
+                results.append(self.results[_key(run)])
+                score = sign * mean(one["val"] for one in results)
+                trial.set_user_attr("results", results)
+                trial.set_user_attr("settings", settings)
+                trial.report(score, split + 1)
+                if split + 1 == self.runs:
+                    study.tell(trial, score)
+                elif trial.should_prune():
+                    study.tell(trial, state=TrialState.PRUNED)
+                    alive = [each for each in alive if each[0] is not trial]
+
+
+def _key(run: Run) -> tuple[int, int]:
+    """Return the numbers of a trial and of its seed, which tell runs from each other; the preset has the number -1."""
+    return run.number, run.parameters["seed"]
 
 
 def _study(storage: Path | None, identity: str, seed: int) -> optuna.Study:
@@ -223,33 +241,6 @@ def _done(study: optuna.Study) -> int:
     return len(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED)))
 
 
-def _try(study: optuna.Study, search: _Search, count: int) -> None:
-    """Propose some trials, and run them split by split; after each, the worse ones are pruned."""
-    from optuna.trial import TrialState
-
-    wanted = space(search.parameters)
-    alive = {trial.number: (trial, _suggested(trial, wanted)) for trial in (study.ask() for _ in range(count))}
-    sign = METRICS[search.metric].sign
-    results: dict[int, list[dict[str, float]]] = {number: [] for number in alive}
-    for split in range(search.runs):
-        found = search.run([(settings, number) for number, (_, settings) in alive.items()], [split])
-        for number, (trial, settings) in list(alive.items()):
-            if number not in found:  # the time was over
-                study.tell(trial, state=TrialState.FAIL)
-                del alive[number]
-                continue
-            results[number] += found[number]
-            score = sign * mean(one["val"] for one in results[number])
-            trial.set_user_attr("results", results[number])
-            trial.set_user_attr("settings", settings)
-            trial.report(score, split + 1)
-            if split + 1 == search.runs:
-                study.tell(trial, score)
-            elif trial.should_prune():
-                study.tell(trial, state=TrialState.PRUNED)
-                del alive[number]
-
-
 def _suggested(trial: optuna.Trial, wanted: Mapping[str, Range | tuple[Any, ...]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, values in wanted.items():
@@ -261,12 +252,13 @@ def _suggested(trial: optuna.Trial, wanted: Mapping[str, Range | tuple[Any, ...]
     return found
 
 
-def _summary(study: optuna.Study, factor: int, sign: int, runs: int, metric: str) -> Tuned:
+def _summary(study: optuna.Study, metric: str, runs: int) -> Tuned:
     from optuna.trial import TrialState
 
+    factor, sign = METRICS[metric].factor, METRICS[metric].sign
     whole = study.get_trials(states=(TrialState.COMPLETE,))
     pruned = study.get_trials(states=(TrialState.PRUNED,))
-    kept: list[tuple[dict[str, Any], Any]] = [({}, study.user_attrs["preset"])]
+    kept: list[tuple[dict[str, Any], Any]] = [({}, study.user_attrs[_PRESET])]
     kept += [(trial.user_attrs["settings"], trial.user_attrs["results"]) for trial in (*whole, *pruned)]
     found = [Trial.of(settings, results, factor) for settings, results in kept]
     ordered = sorted(found, key=lambda trial: (trial.runs < runs, -sign * trial.val))

@@ -108,58 +108,90 @@ def each(
         jobs: number of processes.
         until: a time of `time.monotonic` at which the iteration ends, whatever is still under way.
     """
+    return in_rounds(function, [tasks], jobs, until)
+
+
+def in_rounds(
+    function: Callable[[Task], Any], rounds: Iterable[Iterable[Task]], jobs: int, until: float | None = None
+) -> Generator[tuple[Task, Any], None, None]:
+    """Do as `each` does for several lists of tasks, in the same processes.
+
+    A list is asked for after the last result of the list before it, on which it may depend.
+    """
     address = _CLUSTER.get()
     if address is None:
-        yield from _in_processes(function, tasks, jobs, until)
+        yield from _in_processes(function, rounds, jobs, until)
     else:
-        yield from _on_cluster(function, tasks, address, until)
+        yield from _on_cluster(function, rounds, address, until)
+
+
+def here_or_in_rounds(
+    function: Callable[[Task], Any], rounds: Iterable[Iterable[Task]], jobs: int, until: float | None
+) -> Generator[tuple[Task, Any], None, None]:
+    """Do as `in_rounds` does; one job without a limit of time runs in this process, and its errors are raised."""
+    if jobs > 1 or until is not None or _CLUSTER.get() is not None:
+        yield from in_rounds(function, rounds, jobs, until)
+        return
+    for tasks in rounds:
+        for task in tasks:
+            yield task, function(task)
 
 
 def _on_cluster(
-    function: Callable[[Task], Any], tasks: Iterable[Task], address: str, until: float | None
+    function: Callable[[Task], Any], rounds: Iterable[Iterable[Task]], address: str, until: float | None
 ) -> Generator[tuple[Task, Any], None, None]:
     from lignn import clusters
 
     with clusters.connected(address) as ray:
         remote = ray.remote(num_cpus=1, max_retries=0)(_outcome)
-        running = {remote.remote(function, task): task for task in tasks}
+        running: dict[Any, Task] = {}
         try:
-            while running:
-                found, _ = ray.wait(list(running), timeout=None if until is None else max(until - time.monotonic(), 0))
-                if not found:
-                    return
-                task = running.pop(ready := found[0])
-                try:
-                    yield task, ray.get(ready)
-                except ray.exceptions.RayError as error:
-                    yield task, Failure(f"the Ray task ended: {str(error).strip().splitlines()[0]}")
+            for tasks in rounds:
+                running |= {remote.remote(function, task): task for task in tasks}
+                while running:
+                    found, _ = ray.wait(list(running), timeout=_left(until))
+                    if not found:
+                        return
+                    task = running.pop(ready := found[0])
+                    try:
+                        yield task, ray.get(ready)
+                    except ray.exceptions.RayError as error:
+                        yield task, Failure(f"the Ray task ended: {str(error).strip().splitlines()[0]}")
         finally:
             for left in running:
                 ray.cancel(left, force=True)
 
 
 def _in_processes(
-    function: Callable[[Task], Any], tasks: Iterable[Task], jobs: int, until: float | None
+    function: Callable[[Task], Any], rounds: Iterable[Iterable[Task]], jobs: int, until: float | None
 ) -> Generator[tuple[Task, Any], None, None]:
-    waiting = list(reversed(list(tasks)))
-    workers = [_Worker(function) for _ in range(min(jobs, len(waiting)))]
+    workers: list[_Worker[Task]] = []
     try:
-        for worker in workers:
-            worker.give(waiting.pop())
-        while busy := {worker.connection: worker for worker in workers if worker.task is not None}:
-            done = wait(list(busy), None if until is None else max(until - time.monotonic(), 0))
-            if not done:
-                return
-            for ready in done:
-                worker = busy[ready]  # type: ignore[index]
-                yield worker.collect()
-                if waiting:
-                    if not worker.process.is_alive():
-                        workers[workers.index(worker)] = worker = _Worker(function)
-                    worker.give(waiting.pop())
+        for tasks in rounds:
+            waiting = list(reversed(list(tasks)))
+            workers += [_Worker(function) for _ in range(min(jobs, len(waiting)) - len(workers))]
+            while True:
+                for place, worker in enumerate(workers):
+                    if waiting and worker.task is None:
+                        if not worker.process.is_alive():
+                            workers[place] = worker = _Worker(function)
+                        worker.give(waiting.pop())
+                busy = {worker.connection: worker for worker in workers if worker.task is not None}
+                if not busy:
+                    break
+                done = wait(list(busy), _left(until))
+                if not done:
+                    return
+                for ready in done:
+                    yield busy[ready].collect()  # type: ignore[index]
     finally:
         for worker in workers:
             worker.stop()
+
+
+def _left(until: float | None) -> float | None:
+    """Return the seconds until a time of `time.monotonic`; None for no limit."""
+    return None if until is None else max(until - time.monotonic(), 0)
 
 
 def _serve(connection: Connection, parent_in_main_thread: bool) -> None:

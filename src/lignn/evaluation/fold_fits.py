@@ -1,0 +1,140 @@
+"""One fit of a search: a candidate on a fold of the labels, and the predictions that it gives."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from torch import Tensor
+
+from lignn.classifier import NodeClassifier, fitting
+from lignn.classifier.model import Fitted
+from lignn.classifier.settings import Settings
+from lignn.errors import ConvergenceWarning, ImbalanceWarning, LignnError
+from lignn.evaluation.candidates import Candidate
+from lignn.evaluation.folds import Fold
+from lignn.graph import Graph, Split, archive
+from lignn.methods import Prediction
+from lignn.training import History, Metric
+
+if TYPE_CHECKING:
+    from lignn.methods.correct_and_smooth import BoundCorrectAndSmooth
+
+
+class TimeOverError(Exception):
+    """Raised within a fit when its time is over."""
+
+
+class Task(NamedTuple):
+    """One fit: the numbers of a candidate and of a fold."""
+
+    candidate: int
+    fold: int
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a fit gave.
+
+    Attributes:
+        probabilities: of the scored nodes of its fold, not calibrated, m×c; None if it failed.
+        seconds: processor time.
+        elapsed: time by the clock.
+        idle: whether it is its base method under another name, see `BoundMethod.idle`.
+        failure: why there is no prediction; empty if there is one.
+    """
+
+    probabilities: Tensor | None
+    seconds: float
+    elapsed: float
+    idle: bool = False
+    failure: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """Everything that a fit depends on.
+
+    Attributes:
+        graph: the graph.
+        folds: the folds.
+        candidates: what to try, the simplest first.
+        common: parameters of `NodeClassifier` for all candidates that have them.
+        metric: what candidates are chosen by.
+    """
+
+    graph: Graph
+    folds: tuple[Fold, ...]
+    candidates: tuple[Candidate, ...]
+    common: Mapping[str, Any]
+    metric: Metric
+
+    def settings(self, candidate: Candidate) -> Settings:
+        """Return the settings of a candidate.
+
+        A fit holds labels back once: the search itself has predictions of all labels, which calibrate.
+        """
+        given = candidate.with_common({**self.common, "metric": self.metric.name, "folds": 1})
+        return Settings.of(NodeClassifier(**given).get_params(deep=False))
+
+    def inside(self, candidate: int) -> int | None:
+        """Return the number of the candidate that is the first stage of this one, None if there is none."""
+        name = self.candidates[candidate].first_stage
+        return next((number for number, one in enumerate(self.candidates) if one.name == name), None)
+
+    @cached_property
+    def identity(self) -> str:
+        """A hash that differs where any fit, or the choice, would."""
+        parts = tuple(fold.split for fold in self.folds)
+        values = [(each.name, sorted(self.settings(each).values.items())) for each in self.candidates]
+        scored = [fold.scored.nonzero().flatten().tolist() for fold in self.folds]
+        text = f"{archive.fingerprint(self.graph.replace(splits=parts))} {values} {self.metric} {scored}"
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def perform(setup: Setup, task: Task, until: float | None = None) -> dict[Task, Outcome]:
+    """Fit a candidate with the split of a fold; the labels that score it are not in the graph that it is given.
+
+    Correct and Smooth trains its first stage as it would be trained alone: one fit is the outcome of both. At `until`,
+    a time of `time.monotonic`, training ends with `TimeOverError`.
+    """
+    fold, first = setup.folds[task.fold], setup.inside(task.candidate)
+    tasks = [task] if first is None else [task, Task(first, task.fold)]
+    start, begin = time.process_time(), time.perf_counter()
+
+    def outcome(stage: Prediction | None, failure: str = "") -> Outcome:
+        spent = time.process_time() - start, time.perf_counter() - begin
+        if stage is None:
+            return Outcome(None, *spent, failure=failure)
+        return Outcome(stage.probabilities.cpu()[fold.scored].float(), *spent, stage.bound.idle)
+
+    try:
+        settings = setup.settings(setup.candidates[task.candidate])
+        found = fit(settings, fold.visible(setup.graph), fold.split, until).prediction
+    except LignnError as error:
+        return dict.fromkeys(tasks, outcome(None, str(error)))
+    stages = [found]
+    if first is not None:
+        stages.append(cast("BoundCorrectAndSmooth", found.bound).base.solve())
+    return dict(zip(tasks, map(outcome, stages), strict=True))
+
+
+def fit(settings: Settings, graph: Graph, split: Split | None, until: float | None = None) -> Fitted:
+    """Fit without warnings; what a solve leaves open, `diagnose` tells of the model that is chosen."""
+
+    def watch(_: History) -> None:
+        if until is not None and time.monotonic() >= until:
+            raise TimeOverError
+
+    with warnings.catch_warnings():
+        for kind in (ConvergenceWarning, ImbalanceWarning):
+            warnings.simplefilter("ignore", kind)
+        fitted = fitting.fit(settings, graph, split, None if until is None else watch, None)
+    if fitted.interrupted:
+        raise KeyboardInterrupt
+    return fitted
