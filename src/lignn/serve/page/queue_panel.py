@@ -94,7 +94,8 @@ class QueuePanel:
         scores = [(score.labels, score.score) for score in self._desk.service.scores]
         self._course.set_visibility(len(scores) > 1)
         if not scores:
-            self._score.set_text("No labels are held back for a score; Train on does it, and so does lignn fit --no-refit.")
+            told = "No labels are held back for a score; Train on does it, and so does lignn fit --no-refit."
+            self._score.set_text(told)
             return
         several = self._desk.state.classes.multilabel
         told = (
