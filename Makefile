@@ -29,11 +29,13 @@ docs: .venv/installed
 docs-serve: .venv/installed
 	$(BIN)/python tools/site.py --serve
 
-# Numbers and pictures of README and docs: from the records, and by running the examples.
+# Reports, numbers and pictures of README and docs: from the records, and by running the examples.
 figures: .venv/installed
+	$(BIN)/lignn report results
 	$(BIN)/lignn report results --docs README.md --docs docs
 	$(BIN)/python tools/commands.py
 	$(BIN)/python -m examples
+	$(BIN)/python -m tests.serve.screenshots docs/images/label.png
 
 format: .venv/installed
 	$(BIN)/ruff check --fix .

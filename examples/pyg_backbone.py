@@ -26,7 +26,8 @@ for network in (GraphSAGE, GAT):
             max_epochs=2 if QUICK else 100,
         ).fit(graph, split)
         title = ("LI-" if method == "lignn" else "") + network.__name__
-        plt.plot([100 * record["val"] for record in model.history_.epochs], label=title)
+        scores = [(epoch, 100 * r["val"]) for epoch, r in enumerate(model.history_.epochs) if "val" in r]
+        plt.plot(*zip(*scores, strict=True), label=title)
         print(title, model.score("test"))
 
 plt.xlabel("epoch")

@@ -15,7 +15,7 @@ def test_the_demo_shows_predictions_and_pages(tmp_path, capsys, monkeypatch):
         output.index(f"\n{number}. {title}") for number, (title, _) in enumerate(demo.STEPS, 1)
     )
     assert "id       label      confidence  evidence" in output
-    for name in ("tables", "weekday"):
+    for name in ("tables", "leaderboard", "weekday"):
         assert str(tmp_path / f"{name}.html") in output
 
 

@@ -30,6 +30,12 @@ def test_numbers_are_those_of_the_records(page, recorded):
     assert documents.filled(text, Source(recorded, page)) == text
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(CHECKOUT)))
+def test_no_line_begins_with_a_place_of_a_sentence(page):
+    """Markdown would end the sentence there: a comment at the start of a line is a block of HTML."""
+    assert not re.findall(r"^\s*<!-- (?!end).*-->.+", page.read_text(encoding="utf-8"), re.MULTILINE)
+
+
 @pytest.fixture
 def results(tmp_path):
     folder = tmp_path / "results"

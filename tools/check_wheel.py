@@ -1,7 +1,7 @@
-"""Build the wheel and the sdist, install each in a bare environment of every Python found, and use it.
+"""Build the wheel and the sdist, install both in a bare environment of every Python found, and use them as a user does.
 
-`python tools/check_wheel.py` prints one line for each; `make dist` calls it. Environments are made in a temporary
-folder, with the versions of `constraints.txt`.
+`python tools/check_wheel.py [3.12 …]` prints one line for each; `make dist` calls it. Each environment is made in a
+temporary folder, with the versions of `constraints.txt`, and removed again. The sdist replaces the wheel in it.
 """
 
 from __future__ import annotations
@@ -15,11 +15,19 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 PYTHONS = ("3.11", "3.12", "3.13")
+STEPS = (
+    "",
+    "--version",
+    "inspect payments",
+    "fit payments -o model --backbone sage --max-epochs 20",
+    "predict model -o predictions.csv",
+    "diagnose model",
+)
+"""Arguments of `lignn`."""
 USE = """
 import lignn, pathlib
 assert (pathlib.Path(lignn.__file__).parent / "py.typed").is_file()
-graph = lignn.datasets.load("karate")
-print(lignn.__version__, lignn.NodeClassifier(max_epochs=3).fit(graph).predict()[:3])
+print(lignn.__version__, lignn.load("model").predict()[:3])
 """
 
 
@@ -51,31 +59,41 @@ def found() -> dict[str, Path | None]:
     return pythons
 
 
+def use(environment: Path, work: Path) -> str:
+    """Go through the first steps of the tutorial in an empty folder, and return what Python says of the package."""
+    shutil.rmtree(work, ignore_errors=True)
+    shutil.copytree(CHECKOUT / "examples" / "payments", work / "payments")
+    for line in STEPS:
+        run(environment / "bin" / "lignn", *line.split(), cwd=work)
+    if (work / "predictions.csv").read_text(encoding="utf-8").count("\n") != 401:
+        raise SystemExit("predictions.csv has not one row for each of the 400 accounts")
+    return run(environment / "bin" / "python", "-c", USE, cwd=work)
+
+
+def check(python: Path, version: str, files: list[Path]) -> None:
+    """Install and use each file in a new environment of `python`."""
+    with tempfile.TemporaryDirectory() as place:
+        environment = Path(place) / "venv"
+        run(python, "-m", "venv", environment)
+        install = [environment / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        for number, file in enumerate(files):
+            again = ["--force-reinstall", "--no-deps"] if number else []
+            run(*install, *again, "--constraint", CHECKOUT / "constraints.txt", file, cwd=Path(place))
+            said = use(environment, Path(place) / "work")
+            print(f"Python {version}: {file.name}: {said}", flush=True)
+
+
 def main() -> None:
     """Build, install and use."""
     dist = CHECKOUT / "dist"
     shutil.rmtree(dist, ignore_errors=True)
     run(sys.executable, "-m", "build", "--outdir", dist, CHECKOUT, cwd=Path(tempfile.gettempdir()))
+    files = [next(dist.glob("*.whl")), next(dist.glob("*.tar.gz"))]
     for version, python in found().items():
         if python is None:
             print(f"Python {version}: not found, not tested")
-            continue
-        for file in sorted(dist.iterdir()):
-            with tempfile.TemporaryDirectory() as place:
-                bare = Path(place)
-                run(python, "-m", "venv", bare / "venv")
-                pip = [
-                    bare / "venv" / "bin" / "python",
-                    "-m",
-                    "pip",
-                    "install",
-                    "--quiet",
-                    "--disable-pip-version-check",
-                ]
-                run(*pip, "--constraint", CHECKOUT / "constraints.txt", file, cwd=bare)
-                said = run(bare / "venv" / "bin" / "python", "-c", USE, cwd=bare)
-                run(bare / "venv" / "bin" / "lignn", "fit", "karate", "-o", "model", "--max-epochs", "2", cwd=bare)
-                print(f"Python {version}: {file.name}: {said}", flush=True)
+        elif version in (sys.argv[1:] or PYTHONS):
+            check(python, version, files)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ from typer.main import get_command
 
 from lignn.cli import EXAMPLES, app
 
+TESTED = {"tune": "--trials 4", "serve": "--port 0", "reproduce": "--runs 1 --out again"}
+"""What tests add to an example that takes long or does not end."""
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "commands.md"
 
 
@@ -21,11 +23,17 @@ def page() -> str:
     assert isinstance(group, TyperGroup)
     for name, command in group.commands.items():
         parts += _section(f"lignn {name}", command, 2)
-        parts.append(f"```console\n{EXAMPLES[name]}\n```")
-        if isinstance(command, TyperGroup):
-            for below, each in command.commands.items():
-                parts += _section(f"lignn {name} {below}", each, 3)
+        below = command.commands if isinstance(command, TyperGroup) else {}
+        if EXAMPLES[name] not in [EXAMPLES[f"{name} {each}"] for each in below]:
+            parts.append(_example(name))
+        for each, inner in below.items():
+            parts += [*_section(f"lignn {name} {each}", inner, 3), _example(f"{name} {each}")]
     return "\n\n".join(parts) + "\n"
+
+
+def _example(name: str) -> str:
+    shorter = f"  # tests: {TESTED[name]}" if name in TESTED else ""
+    return f"```sh\n{EXAMPLES[name]}{shorter}\n```"
 
 
 def _section(name: str, command: Any, level: int) -> list[str]:

@@ -13,6 +13,7 @@ from lignn.classifier.certificate import theorem1_bounds
 from lignn.classifier.settings import Settings
 from lignn.declarations import METHODS
 from lignn.errors import ConfigError, InputError
+from lignn.graph import edges
 from tests.classifier.small import first_nodes, fitted, small_graph, small_split
 
 TYPES = ("near", "far")
@@ -29,7 +30,7 @@ def typed_graph(directed=False):
     kind = ((graph.y[source] != graph.y[target]) ^ ((source + target) % 7 == 0)).long()
     graph = graph.replace(edge_type=kind, edge_types=TYPES)
     assert graph.is_undirected
-    return graph._with_edges_where(source < target) if directed else graph
+    return edges.where(graph, source < target) if directed else graph
 
 
 def fit(method="lignn", graph=None, **options):
@@ -67,7 +68,7 @@ def test_types_are_known_by_their_names_elsewhere():
 def test_types_are_content():
     graph = typed_graph()
     order = torch.randperm(graph.num_edges, generator=torch.Generator().manual_seed(0))
-    renumbered = graph._with_edges_where(order)
+    renumbered = edges.where(graph, order)
     renumbered = renumbered.replace(edge_type=1 - renumbered.edge_type, edge_types=("far", "near"))
     assert scoring._same_content(graph, renumbered)
     assert scoring._same_content(graph, graph.replace(edge_types=(*TYPES, "unused")))

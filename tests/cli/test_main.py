@@ -71,11 +71,14 @@ def test_no_arguments_print_the_five_steps() -> None:
 def test_every_command_shows_an_example_of_itself() -> None:
     group = get_command(app)
     assert isinstance(group, TyperGroup)
-    assert set(group.commands) == set(EXAMPLES)
-    for verb, example in EXAMPLES.items():
-        shown = " ".join(outcome(verb, "--help").out.split())
+    names = dict(group.commands)
+    for verb, command in group.commands.items():
+        names |= {f"{verb} {below}": each for below, each in getattr(command, "commands", {}).items()}
+    assert set(names) == set(EXAMPLES)
+    for name, example in EXAMPLES.items():
+        shown = " ".join(outcome(*name.split(), "--help").out.split())
         assert f"Example: {example}" in shown
-        assert example.startswith(f"lignn {verb} ")
+        assert f"{example} ".startswith(f"lignn {name} ")
 
 
 def test_help_shows_the_defaults_of_every_preset(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -179,8 +179,8 @@ def test_what_changes_gain_and_cost():
     blocks = changes.view(Results.of("ablation", [*runs, old], None))
     found = cells(blocks)
     assert texts(blocks) == [
-        "Differences on chameleon, by their interval: above 0: Anderson (+1.67); below 0: no row; "
-        "none, a single pair: LaE (+0.00)."
+        "On chameleon, by the 95 % interval of the difference in points, better: Anderson (+1.67); "
+        "a single pair, undecided: LaE (+0.00)."
     ]
     assert found["LI-GCN"] == ["chameleon", "3", "40.00 ± 0.00", "", "2.0", "0.020", "", ""]
     assert found["Anderson"][:2] == ["chameleon", "4"]

@@ -43,9 +43,14 @@ EXAMPLES = {
     "reproduce": "lignn reproduce table2 --only 'LI-GCN/chameleon' --jobs 2",
     "report": "lignn report results",
     "bench": "lignn bench epoch --quick",
-    "datasets": "lignn datasets info karate",
+    "datasets": "lignn datasets",
+    "datasets info": "lignn datasets info karate",
     "labels": "lignn labels export model --to labels.csv",
+    "labels export": "lignn labels export model --to labels.csv",
+    "labels import": "lignn labels import model new_labels.csv --who Ada",
     "store": "lignn store build payments payments.store --parts 4",
+    "store build": "lignn store build payments payments.store --parts 4",
+    "store info": "lignn store info payments.store --check",
 }
 """An example of each command, which its help shows."""
 
@@ -73,6 +78,9 @@ for verb in (serve.serve, reproduce.reproduce, report.report, bench.bench):
     app.command(epilog=f"Example: {EXAMPLES[verb.__name__]}")(workers.with_ray(verb) if verb in MANY_RUNS else verb)
 for name, group in {"datasets": datasets.app, "labels": labels.app, "store": store.app}.items():
     app.add_typer(group, name=name, epilog=f"Example: {EXAMPLES[name]}")
+    for below in group.registered_commands:
+        own = below.name or getattr(below.callback, "__name__", "")
+        below.epilog = f"Example: {EXAMPLES[f'{name} {own}']}"
 
 
 def _print_versions(wanted: bool) -> None:

@@ -70,10 +70,11 @@ def say(classifier: NodeClassifier, out: Path, page: Path | None, as_json: bool,
 
 
 def _reach(classifier: NodeClassifier) -> OneWay | None:
-    """Return what following the edges one way costs; None for an undirected graph."""
+    """Return what following the edges one way costs; None for an undirected graph and for a store."""
     from lignn.graph import measures
+    from lignn.store import StoredGraph
 
-    if classifier.graph_.is_undirected:
+    if classifier.graph_.is_undirected or isinstance(classifier.graph_, StoredGraph):
         return None
     return measures.one_way(classifier.graph_, classifier._fitted.prediction.problem.labels.mask)
 

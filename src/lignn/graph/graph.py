@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from os import PathLike
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from lignn.errors import GraphError
-from lignn.graph import names, validate
+from lignn.graph import edges, names, validate
 from lignn.graph.split import Split
 from lignn.graph.validate import Features
 
@@ -184,12 +184,7 @@ class Graph:
     @cached_property
     def is_undirected(self) -> bool:
         """Whether every edge has a reverse edge, equally often and with the same weights."""
-        source, target = self.edge_index.numpy()
-        weight = np.ones(self.num_edges) if self.edge_weight is None else self.edge_weight.numpy()
-        kind = np.zeros(self.num_edges, np.int8) if self.edge_type is None else self.edge_type.numpy()
-        forth, back = np.lexsort((weight, kind, target, source)), np.lexsort((weight, kind, source, target))
-        pairs = ((source, target), (target, source), (kind, kind), (weight, weight))
-        return all(np.array_equal(ours[forth], reversed_[back]) for ours, reversed_ in pairs)
+        return edges.are_undirected(self)
 
     def to_undirected(self, coalesce: bool = True) -> Graph:
         """Return the graph with both directions of every edge.
@@ -199,47 +194,23 @@ class Graph:
         `coalesce`, the reversed edges are appended, except those of self-loops, and repeated edges are kept. Edges of
         different types stay apart.
         """
-        if coalesce:
-            return self._with_matrices(lambda matrix: matrix.maximum(matrix.T))
-        proper = self.edge_index[0] != self.edge_index[1]
-        repeated = torch.cat([torch.arange(self.num_edges), proper.nonzero().flatten()])
-        graph = self._with_edges_where(repeated)
-        edge_index = torch.cat([self.edge_index, self.edge_index[:, proper].flip(0)], 1)
-        return graph.replace(edge_index=edge_index)
+        return edges.symmetrised(self) if coalesce else edges.with_reversed(self)
 
     def without_self_loops(self) -> Graph:
         """Return the graph without edges that join a node to itself."""
-        return self._with_edges_where(self.edge_index[0] != self.edge_index[1])
+        return edges.where(self, self.edge_index[0] != self.edge_index[1])
 
     def coalesced(self) -> Graph:
         """Return the graph with repeated edges merged (weights summed), sorted by type, source, then target."""
-        return self._with_matrices(lambda matrix: matrix)
+        return edges.merged(self)
 
     def without_edges_at(self, nodes: Tensor) -> Graph:
         """Return the graph without the edges at `nodes` (a mask), as inductive training sees it; the nodes are kept."""
-        return self._with_edges_where(~validate.mask(nodes, self.num_nodes)[self.edge_index].any(0))
+        return edges.where(self, ~validate.mask(nodes, self.num_nodes)[self.edge_index].any(0))
 
     def of_type(self, number: int) -> Graph:
         """Return the graph with the edges of one type only, which then have none."""
-        assert self.edge_type is not None
-        return self._with_edges_where(self.edge_type == number).replace(edge_type=None, edge_types=None)
-
-    def _with_edges_where(self, keep: Tensor) -> Graph:
-        """Return the graph with these edges, given as a mask or as numbers."""
-        weight, edge_type = (None if part is None else part[keep] for part in (self.edge_weight, self.edge_type))
-        return self.replace(edge_index=self.edge_index[:, keep], edge_weight=weight, edge_type=edge_type)
-
-    def _with_matrices(self, change: Callable[[sp.csr_array], sp.csr_array]) -> Graph:
-        """Return the graph with the edges of `change(matrix)` instead of those of each type's matrix."""
-        kinds = [self] if self.edge_type is None else [self.of_type(kind) for kind in range(len(self.edge_types or ()))]
-        matrices = [change(kind.to_scipy()).tocoo() for kind in kinds]
-        weight = edge_type = None
-        if self.edge_weight is not None:
-            weight = torch.from_numpy(np.concatenate([matrix.data for matrix in matrices])).to(self.edge_weight.dtype)
-        if self.edge_type is not None:
-            edge_type = np.repeat(np.arange(len(matrices)), [matrix.nnz for matrix in matrices])
-        edge_index = np.concatenate([np.stack(matrix.coords) for matrix in matrices], 1).astype(np.int64)
-        return self.replace(edge_index=edge_index, edge_weight=weight, edge_type=edge_type)
+        return edges.of_type(self, number)
 
     @classmethod
     def from_pyg(cls, data: Data | HeteroData, **parts: Any) -> Graph:

@@ -50,9 +50,11 @@ def _verdict(dataset: str, bars: Sequence[figures.Bar]) -> str:
     sides: dict[int | None, list[str]] = {1: [], -1: [], 0: [], None: []}
     for bar in bars:
         sides[bar.difference.sign].append(f"{bar.row} ({bar.difference.mean:+.2f})")
-    titles = {1: "above 0", -1: "below 0", 0: "with 0 in it", None: "none, a single pair"}
-    said = (f"{title}: {', '.join(sides[side]) or 'no row'}" for side, title in titles.items() if sides[side] or side)
-    return f"Differences on {dataset}, by their interval: {'; '.join(said)}."
+    titles = {1: "better", -1: "worse", 0: "within chance", None: "a single pair, undecided"}
+    if not (sides[1] or sides[-1]):
+        titles[0] = "all within chance"
+    said = (f"{title}: {', '.join(sides[side])}" for side, title in titles.items() if sides[side])
+    return f"On {dataset}, by the 95 % interval of the difference in points, {'; '.join(said)}."
 
 
 def _costs(runs: Sequence[Record], others: Sequence[Record]) -> list[str]:
