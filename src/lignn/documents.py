@@ -14,7 +14,7 @@ between the two comments is replaced by what the records under `results/` say:
 | `memory SUITE / CASE / SIDE` | peak memory |
 | `cell REPORT / TABLE / ROW / COLUMN` | a cell of a report, in a table whose caption begins with TABLE |
 | `bench SUITE` | all tables of a suite |
-| `cost SUITE / SUITE` | the cost model, at the rates in the records of these suites |
+| `cost SUITE / SUITE / SUITE` | the cost model, at the rates in the records of these suites |
 | `report STUDY` | sentences and pictures of a study |
 | `scores STUDY` | table of the test scores of a study |
 """
@@ -155,9 +155,9 @@ def _bench(source: Source, suite: str) -> str | None:
     return None if found is None else bench.markdown(found)
 
 
-def _cost(source: Source, store: str, cluster: str) -> str | None:
-    found = [records for suite in (store, cluster) if (records := source.records.suites.get(suite))]
-    return cost.markdown(*found) if len(found) == 2 else None
+def _cost(source: Source, store: str, cluster: str, exchange: str) -> str | None:
+    found = [records for suite in (store, cluster, exchange) if (records := source.records.suites.get(suite))]
+    return cost.markdown(*found) if len(found) == 3 else None
 
 
 def _report(source: Source, name: str) -> str:

@@ -2,13 +2,13 @@
 
 import pytest
 
-from lignn.bench import cluster, store
+from lignn.bench import exchange, store
 from lignn.bench.communities import write_tables
 from tests.problems import random_graph
 
 
 def test_bytes_of_a_step_are_as_predicted(tmp_path):
-    records = list(cluster.exchanged("random", random_graph(60), tmp_path, (2,)))
+    records = list(exchange.exchanged("random", random_graph(60), tmp_path, (2,)))
     measured = {record["side"]: record for record in records if "case" in record}
     assert list(measured) == ["metis", "random blocks", "metis, in processes"]
     for record in measured.values():

@@ -88,12 +88,13 @@ class Rates:
         return sizes.gathered / self.gathered + sizes.multiplications / self.multiplications
 
 
-def markdown(store: Sequence[Record], cluster: Sequence[Record]) -> str:
+def markdown(store: Sequence[Record], cluster: Sequence[Record], exchange: Sequence[Record]) -> str:
     """Return the rates, measured epochs beside those of the model, and what it says of larger graphs.
 
     Args:
         store: records of the suite `store`.
         cluster: records of the suite `cluster`.
+        exchange: records of the suite `exchange`.
     """
     known = _find(cluster, "10⁷ edges", "1 process × 2 threads")
     rates = Rates.measured(known)
@@ -108,7 +109,7 @@ def markdown(store: Sequence[Record], cluster: Sequence[Record]) -> str:
         [case, f"{STEPS * rates.step(each):.3g} s", f"{seconds:.3g} s", f"{STEPS * rates.step(each) / seconds:.2f}"]
         for case, each, seconds in checked
     ]
-    halo = {count: _halo(cluster, count) for count in MACHINES[1:]}
+    halo = {count: _halo(exchange, count) for count in MACHINES[1:]}
     rows = [_row(name, each, rates, machines, halo) for name, each in OGB.items() for machines in MACHINES]
     return "\n\n".join(
         [

@@ -22,7 +22,7 @@ from lignn.processes import current
 from lignn.store import StoredGraph
 from lignn.store.build import Options, build
 
-NODES = 10**5
+NODES = 2 * 10**4
 KILLS = 10
 TO_REACH = {1: 1e-6, 2: 0.0, 3: 1e-6}
 """Largest difference of a prediction to the uninterrupted run, by the number of processes that go on."""
@@ -37,7 +37,7 @@ SETTINGS: dict[str, Any] = {
 
 def run(quick: bool) -> Iterator[Record]:
     """Kill one of two processes at ten moments of a run, and go on with one, two and three."""
-    nodes, kills = (NODES // 20, 1) if quick else (NODES, KILLS)
+    nodes, kills = (NODES // 10, 1) if quick else (NODES, KILLS)
     with tempfile.TemporaryDirectory(dir=".") as name:
         folder = Path(name)
         write_tables(folder / "tables", nodes, 5 * nodes)
