@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lignn.bench.timing import Record
-from lignn.classifier.planning import STATES, size, steps_of_epoch
+from lignn.classifier.planning import size, steps_of_epoch
 from lignn.evaluation.page import markdown_rows
 
 SIZE = 4
@@ -51,15 +51,6 @@ class Sizes:
     def multiplications(self) -> float:
         """Multiplications of the maps of rows of a step: d + c → h → c."""
         return self.nodes * self.hidden * (self.features + 2 * self.classes)
-
-    @property
-    def state(self) -> float:
-        """Bytes of a state."""
-        return SIZE * self.classes * self.nodes
-
-    def read(self, halo: float) -> float:
-        """Return the bytes that a product reads from the store: columns, row pointers and positions of halo rows."""
-        return 4 * self.entries + 8 * self.nodes + 4 * halo
 
 
 OGB = {
@@ -122,8 +113,6 @@ def markdown(store: Sequence[Record], cluster: Sequence[Record], exchange: Seque
                 [
                     "not run: arithmetic",
                     "machines",
-                    "states of a machine",
-                    "read a product",
                     "received a step",
                     "a step",
                     "of it exchange",
@@ -135,13 +124,12 @@ def markdown(store: Sequence[Record], cluster: Sequence[Record], exchange: Seque
 
 
 def _row(name: str, sizes: Sizes, rates: Rates, machines: int, halo: Mapping[int, float]) -> list[str]:
-    """Return what each of so many machines holds, reads, receives and needs."""
+    """Return what each of so many machines receives, and the seconds that it needs."""
     rows = 0.0 if machines == 1 else halo[machines] * sizes.nodes
     received = HOPS * SIZE * sizes.classes * rows / machines
     exchange, work = received / NETWORK, rates.step(sizes) / machines
-    held, read = STATES * sizes.state / machines, sizes.read(rows) / machines
-    amounts = [size(float(f"{count:.2g}")) for count in (held, read, received)]
-    return [name, str(machines), *amounts, f"{work + exchange:.2g} s", f"{exchange / (work + exchange):.0%}"]
+    told = size(float(f"{received:.2g}"))
+    return [name, str(machines), told, f"{work + exchange:.2g} s", f"{exchange / (work + exchange):.0%}"]
 
 
 def _sizes(record: Record) -> Sizes:
