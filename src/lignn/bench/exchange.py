@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lignn import datasets
-from lignn.bench.cluster import HOPS, received_by, side_of, step
+from lignn.bench.cluster import HOPS, received_by, side_of, step_of
 from lignn.bench.communities import write_tables
 from lignn.bench.timing import Record, at_least, at_most, record
 from lignn.bench.together import in_processes
@@ -69,10 +69,10 @@ def _counted(case: str, count: int, side: str, counted: int, rows: int, graph: G
 def bytes_of_step(graph: StoredGraph) -> tuple[int, int]:
     """Return the bytes that the parts gather from each other in a step of LI-GCN, and their halo rows: simulated."""
     side = side_of(graph)
-    step(side)  # propagates the features, once
+    step = step_of(side)
     operator: Any = side.inference.adjacency()
     before = operator.gathered_bytes
-    step(side)
+    step()
     return operator.gathered_bytes - before, operator.halo_rows
 
 
