@@ -2,17 +2,19 @@
 
 import pytest
 
-from lignn.bench import cluster, store
+from lignn.bench import exchange, store
 from lignn.bench.communities import write_tables
 from tests.problems import random_graph
 
 
 def test_bytes_of_a_step_are_as_predicted(tmp_path):
-    records = list(cluster.exchanged("random", random_graph(60), tmp_path, (2, 4)))
-    measured = [record for record in records if "case" in record]
-    assert [record["side"] for record in measured] == ["metis", "random blocks"] * 2
-    for record in measured:
+    records = list(exchange.exchanged("random", random_graph(60), tmp_path, (2,)))
+    measured = {record["side"]: record for record in records if "case" in record}
+    assert list(measured) == ["metis", "random blocks", "metis, in processes"]
+    for record in measured.values():
         assert record["bytes"] == record["predicted"] == 4 * 3 * 2 * record["halo_rows"] > 0
+    assert measured["metis"]["bytes"] == measured["metis, in processes"]["bytes"]
+    assert [record["config"]["simulated"] for record in measured.values()] == [True, True, False]
     assert all(goal["met"] for goal in records if "bytes that differ" in goal.get("goal", ""))
 
 

@@ -4,8 +4,10 @@ import json
 
 import numpy as np
 import pytest
+import typer
 
-from lignn.errors import ConfigError
+from lignn.cli import workers
+from lignn.errors import ConfigError, ProcessError
 from tests.cli.commands import outcome, run
 from tests.problems import random_graph
 
@@ -66,6 +68,28 @@ def test_bad_input_is_one_sentence(tmp_path, graph, arguments, message):
     assert message.format(store=store) in result.err
     assert result.err.count("\n") == 1
     assert not out.exists()
+
+
+def test_two_workers_as_one(tmp_path, graph):
+    store = tmp_path / "store"
+    run("store", "build", graph, store, "--parts", 2, "--partition", "blocks")
+    for name, count in (("one", 1), ("two", 2)):
+        result = outcome("fit", store, "-o", tmp_path / name, "--workers", count, *FAST)
+        assert result.code == 0, result.err
+    found = [json.loads(run("predict", tmp_path / name, "--json"))["predictions"] for name in ("one", "two")]
+    numbers = [np.array([list(row.values())[5:] for row in rows], float) for rows in found]
+    assert np.allclose(*numbers, rtol=0, atol=1e-8)
+
+
+def test_a_worker_that_was_killed_ends_the_command_with_a_sentence(monkeypatch):
+    monkeypatch.setattr(workers, "command", ["fit", "store", "-o", "m", "--workers", "2"])
+    with pytest.raises(ProcessError) as told:
+        workers._end((1, -9), 2)
+    assert "process 2 of 2 was ended by SIGKILL (perhaps there was not enough memory)" in str(told.value)
+    assert str(told.value).endswith("go on with: lignn fit store -o m --workers 2 --resume")
+    with pytest.raises(typer.Exit) as end:
+        workers._end((1, 2), 2)  # the worker has told why
+    assert end.value.exit_code == 2
 
 
 def test_several_processes_need_a_store(graph, tmp_path, monkeypatch):

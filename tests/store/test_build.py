@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import torch
 
 from lignn import Graph
-from lignn.errors import ConfigError, DataWarning, InputError
+from lignn.errors import ConfigError, DataWarning, InputError, LignnError
 from lignn.features import Preparation
 from lignn.graph.opening import Options as Reading
 from lignn.store import StoredGraph, build, describe, is_store, layout, verify
@@ -277,3 +277,20 @@ def test_a_stored_graph_says_what_it_cannot_do(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert stored.time is None
+
+
+@pytest.mark.parametrize(("limit", "message"), [(1000, "DuckDB"), (30_000, "could not be written")])
+def test_a_full_disk_is_one_sentence_and_the_build_can_go_on(tmp_path, limit, message):
+    resource = pytest.importorskip("resource")
+    graph = random_graph(400, num_features=40)  # 64 kB of features; the database of an empty build has 12 kB
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+    try:
+        with pytest.raises(LignnError, match=message) as told:
+            built(graph, tmp_path / "s")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert "\n" not in str(told.value)
+    assert not is_store(tmp_path / "s")
+    assert_same(built(graph, tmp_path / "s"), graph)
+    assert [path.name for path in tmp_path.iterdir()] == ["s"]

@@ -21,7 +21,9 @@ SUITES = {
     "baselines": "methods that the paper compares with",
     "scale": "epochs of LI-GCN on power-law graphs",
     "store": "building of stores, and streamed epochs of LI-GCN beside those in memory",
-    "cluster": "two processes on a store, the bytes they exchange, and a killed one",
+    "cluster": "two processes on a store beside two threads",
+    "exchange": "bytes that processes on a store exchange in a step",
+    "killed": "one of two processes is killed; one, two and three go on from its checkpoint",
     "memory": "tensor memory of an epoch of LI-GCN",
     "latency": "one new label",
     "attention": "one layer of graph attention, forward and backward",
@@ -59,5 +61,6 @@ def run(suite: str | None = None, quick: bool = False, file: Path | None = None)
         records += new
         if file is not None:
             report.write(records, file)
-            pictures.write(new, SUITES[name], file.with_name(f"{name}.svg"))
+            if any("median" in record for record in new):
+                pictures.write(new, SUITES[name], file.with_name(f"{name}.svg"))
     return records

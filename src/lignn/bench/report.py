@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.table import Table
 from rich.text import Text
@@ -26,7 +27,7 @@ def three_digits(value: float) -> str:
     return f"{value:.0f}" if size >= 100 else f"{value:.1f}" if size >= 10 else f"{value:.2f}"
 
 
-FIGURES: dict[str, Callable[[float], str]] = {
+FIGURES: dict[str, Callable[[Any], str]] = {
     "p99": lambda value: f"99 %: {duration(value)}",
     "calls": lambda value: f"{value:.0f} calls",
     "kills": lambda value: f"{value:.0f} times",
@@ -41,6 +42,8 @@ FIGURES: dict[str, Callable[[float], str]] = {
     "bytes": lambda value: f"{value / 1e6:.3g} MB exchanged",
     "halo_rows": lambda value: f"{value:.0f} halo rows",
     "share": lambda value: f"{100 * value:.0f} %",
+    "epochs_before": lambda value: f"after {', '.join(map(str, value))} epochs",
+    "differences": lambda value: f"apart by {max(value):.1g}",
 }
 """How the other figures of a record are written."""
 
@@ -73,7 +76,9 @@ def goals(records: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
     rows = []
     for record in (record for record in records if "goal" in record):
         wanted = f"{record['sense']} {record['wanted']:g}"
-        rows.append([record["goal"], three_digits(record["reached"]), wanted, "yes" if record["met"] else "no"])
+        small = 0 < abs(record["reached"]) < 0.01
+        reached = f"{record['reached']:.1g}" if small else three_digits(record["reached"])
+        rows.append([record["goal"], reached, wanted, "yes" if record["met"] else "no"])
     return ["goal", "reached", "wanted", "met"], rows
 
 

@@ -25,7 +25,7 @@ def in_processes(count: int, work: Callable[..., Any], *arguments: Any, threads:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    context = mp.get_context("spawn")
+    context = _context()
     pipes = [context.Pipe(duplex=False) for _ in range(count)]
     processes = []
     for rank, (_, sending) in enumerate(pipes):
@@ -42,6 +42,15 @@ def in_processes(count: int, work: Callable[..., Any], *arguments: Any, threads:
             results.append(None)
         process.join()
     return results
+
+
+def _context() -> Any:
+    """Return a way to start processes: from a server that has imported PyTorch once, where there is one."""
+    if "forkserver" not in mp.get_all_start_methods():
+        return mp.get_context("spawn")
+    context = mp.get_context("forkserver")
+    context.set_forkserver_preload(["lignn.classifier", "lignn.bench.sides"])
+    return context
 
 
 def _run(place: dict[str, str], threads: int, pipe: Any, work: Callable[..., Any], arguments: tuple[Any, ...]) -> None:

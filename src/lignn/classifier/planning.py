@@ -138,9 +138,15 @@ def timed(chosen: Plan, settings: Settings, graph: StoredGraph) -> Plan:
             block = torch.zeros(min(BLOCK, n), d, dtype=settings.dtype)
             weight = torch.zeros(d, hidden_width(settings), dtype=settings.dtype)
             seconds += _seconds(lambda: block @ weight) * n / len(block)
-    steps = settings.values.get("max_steps") or 1
-    # Forward and evaluation solves, and an adjoint solve that computes each block once more.
-    return replace(chosen, seconds=seconds * (4 * steps + 3))
+    return replace(chosen, seconds=seconds * steps_of_epoch(settings.values.get("max_steps") or 1))
+
+
+def steps_of_epoch(steps: int) -> int:
+    """Return how many steps an epoch costs whose solves take so many: forward, evaluation, and the adjoint twice.
+
+    The adjoint computes each block once more. The taped step and its gradient cost three.
+    """
+    return 4 * steps + 3
 
 
 def _seconds(work: Callable[[], object]) -> float:

@@ -12,8 +12,8 @@ def bench(
     suite: Annotated[
         str | None,
         typer.Argument(
-            help="propagation, epoch, fit, baselines, scale, store, cluster, memory, latency, attention, reading, "
-            "limits or serve."
+            help="propagation, epoch, fit, baselines, scale, store, cluster, exchange, killed, memory, latency, "
+            "attention, reading, limits or serve."
         ),
     ] = None,
     quick: Annotated[

@@ -107,6 +107,7 @@ def _fit(
             except KeyboardInterrupt:
                 if processes.is_first:
                     command = ["lignn", "fit", *graph.arguments(), *["--no-graph"] * no_graph, "-o", str(out)]
+                    command += ["--workers", str(workers)] if workers > 1 else []
                     _save_best(classifier, running, resolved, command, not no_graph)
                 raise typer.Exit(130) from None
             running.save(classifier.gathered(), resolved, not no_graph)

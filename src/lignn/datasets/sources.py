@@ -74,8 +74,8 @@ def _read(source: Source, _files: tuple[tuple[str, int], ...]) -> Graph:
     if source.is_path:
         if is_store(source.name):
             raise InputError(
-                f"{source.name}: is a store, which lignn fit, predict, diagnose and inspect take; this needs the graph "
-                "in memory: give the tables that the store was built from"
+                f"{source.name}: is a store, which lignn fit and inspect take; this needs the graph in memory: give "
+                "the tables that the store was built from"
             )
         graph = Graph.read(
             source.name,

@@ -150,8 +150,9 @@ class KnownLabels:
         return self.mask if self.share is None else self.share.of_all(self.mask)
 
     def same_as(self, other: KnownLabels) -> bool:
-        """Return whether the same labels are known of the same nodes."""
-        return torch.equal(self.mask, other.mask) and torch.equal(self.onehot, other.onehot)
+        """Return whether the same labels are known of the same nodes; all processes that share them agree."""
+        same = torch.equal(self.mask, other.mask) and torch.equal(self.onehot, other.onehot)
+        return same if self.share is None else self.share.processes.largest(float(not same)) == 0
 
     def to(self, device: torch.device | str) -> KnownLabels:
         """Return the same labels on another device; the mask stays on the CPU."""

@@ -7,11 +7,11 @@ graph needs no values. While a part is multiplied, a second thread reads the nex
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,8 @@ from lignn.store import Part, Share, StoredGraph
 from lignn.store.parts import Csr
 
 _PAGE = 4096
+_WORTH_READING_AHEAD = 2**16
+"""Entries of a matrix; to read fewer takes less time than to wake a thread."""
 
 
 class StreamedAdjacency:
@@ -80,7 +82,7 @@ class StreamedAdjacency:
         self.loops = torch.from_numpy(lacking).to(dtype) if lacking.any() else None
         self.exchanges: dict[str, Exchange] = {}
         self.gathered_bytes = 0
-        self._parts: dict[str, list[_LoadedPart]] = {}
+        self._parts: dict[str, list[tuple[Part, Tensor]]] = {}
 
     device = torch.device("cpu")
 
@@ -92,18 +94,20 @@ class StreamedAdjacency:
     @property
     def halo_rows(self) -> int:
         """Rows that the parts of this process need of other parts, for one product."""
-        return sum(len(part.places) for part in self.parts("in"))
+        return sum(len(places) for _, places in self.parts("in"))
 
-    def parts(self, direction: str) -> list[_LoadedPart]:
-        """Return the parts of one direction, and prepare the exchange of their rows."""
+    def parts(self, direction: str) -> list[tuple[Part, Tensor]]:
+        """Return the parts of one direction, each with the rows of a product's buffer that its halo is in.
+
+        The first call prepares the exchange of rows.
+        """
         if direction not in self._parts:
             found = [part for kind in self.kinds for part in self.graph.matrix(direction, kind)]
             processes, bounds = self.share.processes, self.graph.bounds
             starts = [len(bounds[:-1]) * rank // processes.count for rank in range(processes.count + 1)]
-            needed = [part.nodes for part in found]
-            exchange = Exchange(needed, self.graph.rows.start, bounds[starts], processes)
+            exchange = Exchange([part.nodes for part in found], self.graph.rows.start, bounds[starts], processes)
             self.exchanges[direction] = exchange
-            self._parts[direction] = [_LoadedPart(part, exchange, self.dtype) for part in found]
+            self._parts[direction] = [(part, exchange.places(part.nodes)) for part in found]
         return self._parts[direction]
 
     def __matmul__(self, x: Tensor | Rows) -> Rows:
@@ -129,15 +133,14 @@ class StreamedAdjacency:
         own = buffer[: len(x)]
         own.copy_(x) if right is None else torch.mul(x, right[:, None], out=own)
         wait = exchange.start(buffer)
-        out = x.new_zeros(x.shape) if len(self.kinds) != 1 else x.new_empty(x.shape)
-        for part in _ahead(parts, _LoadedPart.read_local):
-            if len(self.kinds) == 1:
-                out[part.rows] = part.local(own[part.rows])
-            else:
-                out[part.rows] += part.local(own[part.rows])
+        out = torch.zeros_like(x)
+        for part, _ in _read_ahead(parts, lambda part: part.local):
+            out[part.rows] += _multiply(part.local, own[part.rows])
         wait()
-        for part in _ahead(parts, _LoadedPart.read_halo):
-            self.gathered_bytes += part.add_halo(out[part.rows], buffer)
+        for part, places in _read_ahead(parts, lambda part: part.halo):
+            gathered = buffer.index_select(0, places)
+            self.gathered_bytes += gathered.nbytes
+            out[part.rows] += _multiply(part.halo, gathered)
         if self.loops is not None:
             out.addcmul_(own, self.loops[:, None])
         return out if left is None else out.mul_(left[:, None])
@@ -152,8 +155,8 @@ class StreamedAdjacency:
     def diagonal(self) -> np.ndarray:
         """Return the diagonal."""
         found = torch.zeros(len(self.share), dtype=self.dtype) if self.loops is None else self.loops.clone()
-        for part in self.parts("out" if self.reversed and not self.graph.is_undirected else "in"):
-            matrix, rows = part.part.local, np.arange(part.rows.stop - part.rows.start)
+        for part, _ in self.parts("out" if self.reversed and not self.graph.is_undirected else "in"):
+            matrix, rows = part.local, np.arange(part.rows.stop - part.rows.start)
             on = np.repeat(rows, np.diff(matrix.indptr)) == matrix.indices
             values = np.ones(on.sum()) if matrix.values is None else matrix.values[on]
             found[part.rows.start + torch.from_numpy(matrix.indices[on])] += torch.from_numpy(values).to(self.dtype)
@@ -235,34 +238,6 @@ class _Product(torch.autograd.Function):
         return ctx.operator.product(grad, not ctx.transposed), None, None
 
 
-class _LoadedPart:
-    """A part as the kernel takes it: arrays on the disk, and where the rows of other parts are."""
-
-    def __init__(self, part: Part, exchange: Exchange, dtype: torch.dtype) -> None:
-        self.rows, self.part, self.dtype = part.rows, part, dtype
-        self.places = exchange.places(part.nodes)
-
-    def read_local(self) -> None:
-        """Bring the matrix of the own columns into memory."""
-        _touch(self.part.local)
-
-    def read_halo(self) -> None:
-        """Bring the matrix of the other columns into memory."""
-        _touch(self.part.halo)
-
-    def local(self, x: Tensor) -> Tensor:
-        """Return the product with the own rows."""
-        return _multiply(self.part.local, x)
-
-    def add_halo(self, out: Tensor, buffer: Tensor) -> int:
-        """Add the product with the rows of other parts; return the bytes of these rows."""
-        if not len(self.places):
-            return 0
-        gathered = buffer.index_select(0, self.places)
-        out += _multiply(self.part.halo, gathered)
-        return gathered.nbytes
-
-
 def _multiply(matrix: Csr, x: Tensor) -> Tensor:
     if not len(matrix.indices):
         return x.new_zeros(len(matrix.indptr) - 1, x.shape[1])
@@ -292,17 +267,13 @@ def _reader() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, thread_name_prefix="lignn-prefetch")
 
 
-def _ahead(parts: Iterable[_LoadedPart], read: Callable[[_LoadedPart], None]) -> Iterator[_LoadedPart]:
-    """Yield the parts; while one is used, a second thread reads the next."""
-    coming: deque[tuple[_LoadedPart, Future[None]]] = deque()
-    for part in parts:
-        coming.append((part, _reader().submit(read, part)))
-        if len(coming) > 1:
-            yield _ready(*coming.popleft())
-    for part, reading in coming:
-        yield _ready(part, reading)
-
-
-def _ready(part: _LoadedPart, reading: Future[None]) -> _LoadedPart:
-    reading.result()
-    return part
+def _read_ahead(parts: list[tuple[Part, Tensor]], matrix: Callable[[Part], Csr]) -> Iterator[tuple[Part, Tensor]]:
+    """Yield the parts; while the matrix of one is used, a second thread reads that of the next."""
+    reading: Future[None] | None = None
+    for part, following in zip_longest(parts, parts[1:]):
+        if reading is not None:
+            reading.result()
+        reading = None
+        if following is not None and len((ahead := matrix(following[0])).indices) >= _WORTH_READING_AHEAD:
+            reading = _reader().submit(_touch, ahead)
+        yield part

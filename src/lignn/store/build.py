@@ -10,6 +10,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -85,11 +86,10 @@ def build(origin: Origin, folder: str | Path, options: Options, tell: Tell = lam
         check_folder(target, MANIFEST, _ours(target))
         stages = _Stages(work, _identity(origin, options))
         try:
-            manifest = _Build(origin, options, stages, tell).run()
+            layout.write_manifest(work, _Build(origin, options, stages, tell).run())
         except InputError:
             remove(work)  # there is nothing to go on from
             raise
-        layout.write_manifest(work, manifest)
         for scratch in ("build.duckdb", "build.duckdb.wal", "sorting", "features", _STAGES):
             remove(work / scratch)
         install(work, target)
@@ -123,7 +123,7 @@ class _Stages:
         self.work, self.identity = work, identity
         file = work / _STAGES
         self.done: dict[str, Any] = {}
-        if file.is_file():
+        with suppress(OSError, ValueError, LookupError, TypeError):  # there are none, or none that can be read
             found = json.loads(file.read_text(encoding="utf-8"))
             self.done = found["done"] if found["identity"] == identity else {}
         if not self.done:
@@ -147,9 +147,9 @@ class _Build:
 
     def run(self) -> dict[str, Any]:
         """Run all stages that are not complete, and return the manifest."""
-        database = edges.connect(self.work, int(self.options.memory * _SHARE_OF_SORTING))
-        try:
+        with edges.connected(self.work, int(self.options.memory * _SHARE_OF_SORTING)) as database:
             nodes = self._read(database)
+            self.stages.once("read", lambda: nodes.count)
             if self.options.parts > nodes.count:
                 raise InputError(f"parts: {nodes.count} nodes cannot be divided into {self.options.parts} parts")
             edges.make_links(database, self.options.undirected)
@@ -160,8 +160,6 @@ class _Build:
             position = np.empty(len(order), np.int32)
             position[order] = np.arange(len(order), dtype=np.int32)
             matrices = self._matrices(nodes, database, position, sizes)
-        finally:
-            database.close()
         arrays = self.stages.once("nodes", lambda: write_nodes(self.work, nodes, order))
         return self._manifest(nodes, sizes, matrices, arrays)
 
@@ -199,10 +197,8 @@ class _Build:
         def write(direction: str) -> dict[str, dict[str, Any]]:
             ends, written = ("t", "s") if direction == "in" else ("s", "t"), {}
             for kind in kinds:
-                name, entries = (
-                    layout.matrix_name(direction, kind),
-                    edges.sorted_entries(database, position, ends, kind),
-                )
+                name = layout.matrix_name(direction, kind)
+                entries = edges.sorted_entries(database, position, ends, kind)
                 written[name] = self.stages.once(name, partial(self._matrix, name, entries, database, sizes))
                 self._say(f"{written[name]['entries']} edges sorted ({name})")
             return written

@@ -7,13 +7,14 @@ number of its type, `k`. The view `link` has the edges to use: these, or both di
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from lignn.errors import ConfigError, TableError
+from lignn.errors import ConfigError, LignnError, TableError
 from lignn.graph import Graph, edge_table, names
 from lignn.graph.metadata import Metadata
 from lignn.graph.table_file import TEXT, BadRowsError, Table
@@ -26,18 +27,26 @@ ROWS = 2**20
 """Rows that are taken from DuckDB at a time."""
 
 
-def connect(folder: Path, memory: int) -> DuckDBPyConnection:
+@contextmanager
+def connected(folder: Path, memory: int) -> Iterator[DuckDBPyConnection]:
     """Open the database of a build, which may use so many bytes of memory and any space in `folder`."""
     try:
         import duckdb
     except ImportError as error:
         raise ConfigError("a store is built by DuckDB: pip install 'lignn[store]'") from error
-    connection = duckdb.connect(str(folder / "build.duckdb"))
-    connection.execute(f"SET memory_limit = '{memory // 2**20}MiB'")
-    connection.execute(f"SET temp_directory = '{str(folder / 'sorting').replace(chr(39), chr(39) * 2)}'")
-    connection.execute("SET enable_progress_bar = false")
-    connection.execute("SET preserve_insertion_order = false")
-    return connection
+    try:
+        with duckdb.connect(str(folder / "build.duckdb")) as connection:
+            connection.execute(f"SET memory_limit = '{memory // 2**20}MiB'")
+            connection.execute(f"SET temp_directory = '{str(folder / 'sorting').replace(chr(39), chr(39) * 2)}'")
+            connection.execute("SET enable_progress_bar = false")
+            connection.execute("SET preserve_insertion_order = false")
+            yield connection
+    except duckdb.Error as error:
+        reason = str(error).strip().splitlines()[0]
+        raise LignnError(
+            f"the edges could not be sorted by DuckDB ({reason}); is the disk full? Make room or raise --memory, and "
+            "start again"
+        ) from error
 
 
 def first(database: DuckDBPyConnection, query: str) -> tuple[Any, ...]:

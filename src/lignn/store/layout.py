@@ -60,7 +60,7 @@ class Writer:
         block = np.ascontiguousarray(array, self.dtype)
         self._digest.update(block.data)
         with self._path.open("ab") as file:
-            block.tofile(file)
+            file.write(block.data)  # tells of a full disk, unlike `tofile`
         self.rows += len(block)
 
     def entry(self) -> dict[str, Any]:

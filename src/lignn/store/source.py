@@ -203,5 +203,5 @@ def _written(blocks: Iterator[np.ndarray], width: int, scratch: Path) -> np.ndar
     path = scratch / "features"
     with path.open("wb") as file:
         for block in blocks:
-            np.ascontiguousarray(block, np.float32).tofile(file)
+            file.write(np.ascontiguousarray(block, np.float32).data)
     return np.memmap(path, np.float32, "r").reshape(-1, width)
