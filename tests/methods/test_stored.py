@@ -150,8 +150,16 @@ SHARED = options(preset="paper", backbone="sage", max_epochs=4, dropout=0.3, inp
 """All that is drawn at random, but one training instead of one per fold."""
 
 
-def fit_share(path, checkpoint, model):
+def trained_on(path):
+    """Fit, and train on with a label of the second process, which had none if the store has few."""
+    classifier = NodeClassifier(**SHARED | {"max_epochs": 2}).fit(StoredGraph(path))
+    classifier.update_labels(correction(StoredGraph(path)), epochs=2)
+    return classifier
+
+
+def fit_share(path, few, checkpoint, model):
     """Fit in one of two processes, then once more; this time the second process is killed after two epochs."""
+    trained_on(few).save(f"{model}-few")
     classifier = NodeClassifier(**SHARED)
     classifier.fit(StoredGraph(path))
     found = {"losses": losses(classifier).numpy(), "halo": len(exchanges(classifier)[0].nodes)}
@@ -188,7 +196,9 @@ def exchanges(classifier):
 def test_two_processes_and_one_that_is_killed(tmp_path):
     store = stored(random_graph(N, directed=True, weighted=True), tmp_path / "s", parts=6)
     checkpoint, model = tmp_path / "c", tmp_path / "m"
-    found, dead = in_processes(2, fit_share, store.path, checkpoint, model)
+    some = random_graph(N)
+    few = stored(some.replace(y=torch.where(torch.arange(N) < N // 2, some.y, -1)), tmp_path / "few", parts=6)
+    found, dead = in_processes(2, fit_share, store.path, few.path, checkpoint, model)
     assert dead is None
     assert "another process of this run has ended" in found["told"]
     resumed = NodeClassifier(**SHARED).fit(StoredGraph(store.path), checkpoint=checkpoint)
@@ -202,5 +212,7 @@ def test_two_processes_and_one_that_is_killed(tmp_path):
     one, two = (each._fitted.prediction.probabilities for each in (saved, whole))
     assert torch.allclose(one, two, rtol=0, atol=1e-10)
     assert found["unique"] == whole.diagnose().unique
+    one, two = (each._fitted.prediction.probabilities for each in (load(f"{model}-few"), trained_on(few.path)))
+    assert torch.allclose(one, two, rtol=0, atol=1e-10)
     assert found["bytes"] > 0
     assert found["bytes"] % (8 * found["halo"]) == 0

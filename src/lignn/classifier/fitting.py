@@ -144,7 +144,8 @@ def go_on(fitted: Fitted, known: KnownLabels, truth: Graph, epochs: int) -> Fitt
     held_out = fitted.split.val & truth.labelled & ~known.mask
     unseen = fitted.split.held_out & ~known.mask
     seen = problem.without_edges_at(unseen) if settings.values["inductive"] else problem
-    score = score_on(truth, {"val": held_out}, fitted.metric) if held_out.any() else None
+    scored = problem.space.count(held_out) > 0  # of all processes, which must do the same
+    score = score_on(truth, {"val": held_out}, fitted.metric, problem.space) if scored else None
     generator = torch.Generator().manual_seed(_further_seed(settings.values["seed"], fitted.further))
     options = replace(settings.training, max_epochs=epochs, patience=epochs)
     history = Assembly(method, seen, problem, generator).train(score, options, carry=_carry(fitted))

@@ -13,6 +13,7 @@ from torch import Tensor
 from lignn.errors import InputError, did_you_mean
 from lignn.graph import Graph
 from lignn.labels.known import KnownLabels
+from lignn.store import share_of
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,7 @@ class Classes:
 
     def known(self, graph: Graph, mask: Tensor, dtype: torch.dtype) -> KnownLabels:
         """Return the labels of the nodes in `mask` of an aligned graph; there may be none."""
-        if mask.any():
+        share = share_of(graph)
+        if mask.any() if share is None else share.processes.sum(mask.sum()):  # all processes must do the same
             return KnownLabels.of(graph, mask, dtype)
-        return KnownLabels(mask, torch.zeros(graph.num_nodes, len(self), dtype=dtype), self.multilabel)
+        return KnownLabels(mask, torch.zeros(graph.num_nodes, len(self), dtype=dtype), self.multilabel, share=share)
