@@ -129,7 +129,8 @@ class LabelView:
         """Show the next node, and say what a label did."""
         changed = frozenset() if done is None else done.changed
         if done is not None:
-            told = f"{done.node}: {what}{words.change(done.old, done.new)}. {len(changed)} predictions changed"
+            count = "1 prediction" if len(changed) == 1 else f"{len(changed)} predictions"
+            told = f"{done.node}: {what}{words.change(done.old, done.new)}. {count} changed"
             self.node.tell(f"{told}.")
         await self.show(changed, "" if done is None else told)
         await self.queue.score()
