@@ -18,6 +18,7 @@ from lignn.declarations import (
     KINDS,
     METHODS,
     METHODS_WITH,
+    OF_TRAINING,
     PARAMETERS,
     PRESETS,
     title,
@@ -73,7 +74,7 @@ def test_a_method_has_the_options_that_it_declares(name):
         options |= {"loss"}  # an option of the base
     assert set(declared.parameters) <= options
     for preset in PRESETS:
-        assert set(declared.presets.get(preset, {})) <= set(declared.parameters)
+        assert set(declared.presets.get(preset, {})) <= {*declared.parameters, *OF_TRAINING}
     assert set(declared.presets) in (set(), set(PRESETS))
     assert declared.needs <= {"features", "edges"}
     assert title(name, "gcn")

@@ -34,7 +34,7 @@ pack_task = struct.Struct(f"{len(FIELDS)}q").pack
 _TASK = np.dtype([(name, np.int64) for name in FIELDS])
 
 NUMPY: dict[torch.dtype, Any] = {
-    torch.uint16: np.uint16, torch.int32: np.int32, torch.int64: np.int64,
+    torch.int16: np.uint16, torch.int32: np.int32, torch.int64: np.int64,
     torch.float32: np.float32, torch.float64: np.float64,
 }  # fmt: skip
 """NumPy's names of the types of indices and of entries."""

@@ -64,9 +64,12 @@ class Walk:
         place = np.empty_like(order)
         place[order] = np.arange(len(order), dtype=order.dtype)
         rows = pattern[order]
-        index = np.uint16 if len(order) <= 1 << 16 else rows.indices.dtype  # half as much to read
+        columns = place[rows.indices]
+        # Half as much to read. Kernels take int16 for uint16, because PyTorch cannot unpickle tensors of uint16.
+        half = len(order) <= 1 << 16
+        columns = columns.astype(np.uint16).view(np.int16) if half else columns.astype(rows.indices.dtype)
         ordered = torch.from_numpy(scale[order])
-        arrays = rows.indptr.astype(pattern.indices.dtype), place[rows.indices].astype(index), order, place
+        arrays = rows.indptr.astype(pattern.indices.dtype), columns, order, place
         indptr, indices, nodes, places = (torch.from_numpy(array) for array in arrays)
         return cls(indptr, indices, ordered, ordered.square(), ordered.new_tensor([keep]), nodes, places)
 
