@@ -23,7 +23,7 @@ from torch import Tensor
 from lignn import datasets
 from lignn.classifier import NodeClassifier
 from lignn.classifier.calibration import calibration_error
-from lignn.declarations import METHODS, PRESETS
+from lignn.declarations import DEFAULT_METHOD, METHODS, PRESETS
 from lignn.errors import ConvergenceWarning
 from lignn.graph import Graph, splits
 from lignn.methods.starts import measure, share_by_start
@@ -66,8 +66,8 @@ class Case:
         cls, study: str, row: str, parameters: Mapping[str, Any], dataset: str, labels: str, splits: int, run: int
     ) -> Case:
         """Return a case of the present defaults."""
-        preset = parameters.get("preset", "practical")
-        values = {"all": PRESETS[preset], **{name: declared.presets.get(preset) for name, declared in METHODS.items()}}
+        preset, method = parameters.get("preset", "practical"), parameters.get("method", DEFAULT_METHOD)
+        values = PRESETS[preset] | dict(METHODS[method].presets.get(preset, {}))
         return cls(study, row, dataset, labels, splits, run, parameters, _hash(values))
 
     @property
