@@ -1,6 +1,6 @@
 """Studies of the defaults: what they bring on many graphs, what a bound of the contraction costs, and whether it holds.
 
-`python -m lignn.studies.defaults [--study contraction|proved]` runs what has no record yet and writes the report.
+`python -m lignn.studies.defaults [--study more|contraction|proved]` runs what has no record yet and writes the report.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from lignn.methods.starts import measure, share_by_start
 from lignn.studies import records, runner
 from lignn.studies.records import OK, Record
 
-STUDIES = ("defaults", "contraction", "proved")
+STUDIES = ("defaults", "more", "contraction", "proved")
 CHOOSING, REPORTING = 7, 42
 """Seeds of the splits on which settings are chosen, and on which they are reported."""
 
@@ -91,7 +91,8 @@ def cases(study: str, seed: int = REPORTING, runs: int | None = None, only: str 
         runs: number of runs instead of the study's.
         only: name of the only dataset.
     """
-    told = tomllib.loads((resources.files("lignn.studies") / f"{study}.toml").read_text(encoding="utf-8"))
+    told = _told(study)
+    rows = _told(told["rows_of"])["rows"] if "rows_of" in told else told["rows"]
     few, own = told.get("few", {}), told.get("own_labels", {})
     return [
         Case.of(study, row, parameters, dataset, labels, seed, run)
@@ -99,8 +100,12 @@ def cases(study: str, seed: int = REPORTING, runs: int | None = None, only: str 
         if only in (None, dataset)
         for labels in own.get(dataset, told["labels"])
         for run in range(min(few.get(dataset, told["runs"]), told["runs"] if runs is None else runs))
-        for row, parameters in told["rows"].items()
+        for row, parameters in rows.items()
     ]
+
+
+def _told(study: str) -> dict[str, Any]:
+    return tomllib.loads((resources.files("lignn.studies") / f"{study}.toml").read_text(encoding="utf-8"))
 
 
 def training_labels(graph: Graph, case: Case) -> Tensor:

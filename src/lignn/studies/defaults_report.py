@@ -19,6 +19,7 @@ _TEXT = {
     "dataset are given the same labels. 'new' is `NodeClassifier()`, 'gcn' and 'label_input' are those methods with "
     "the same preset and protocol, 'old' is the practical preset before lignn 0.2. Accuracy in percent, mean ± "
     "standard deviation over splits of seed 42; differences with paired 95 % intervals.",
+    "more": "As the study of the defaults, on other graphs and with more labels: so many a class, or a share of all.",
     "contraction": "LI-GCN with the practical preset and different bounds κ of the map's Lipschitz constant. 'Depend "
     "on the start' is the share of all nodes whose prediction is not the same from five random starts.",
     "proved": "LI-GNN on several networks, trained with `contraction='proved'` for 60 epochs, and solved again from "
@@ -26,6 +27,7 @@ _TEXT = {
 }
 _TITLES = {
     "defaults": "What the defaults bring",
+    "more": "What the defaults bring with more labels",
     "contraction": "What a bound of the contraction costs",
     "proved": "One equilibrium, where it is proved",
 }
@@ -33,17 +35,22 @@ _TITLES = {
 
 def write(folder: Path, study: str, found: Sequence[Record]) -> list[Path]:
     """Write the report of a study into `folder`, and return its files."""
-    good = [record for record in found if record["status"] == OK]
+    good = [_named(record) for record in found if record["status"] == OK]
     blocks: list[Block] = [_TEXT[study]]
     failed = [record for record in found if record["status"] == FAILED]
     blocks += [f"{each['dataset']}, {each['row']}, run {each['seed']} failed: {each['reason']}" for each in failed]
     if good:
         blocks.append(_agreeing(good) if study == "proved" else _scores(good))
-        blocks.append(_costs(good) if study == "defaults" else _starts(good))
+        blocks.append(_costs(good) if study in ("defaults", "more") else _starts(good))
     if good and study == "contraction":
         caption = "Accuracy against the share of predictions that depend on the start, for bounds κ from 0.95 to none"
         blocks.append(Picture(study, caption, curve(good)))
     return page.write(folder, _TITLES[study], [Section("Results", blocks)])
+
+
+def _named(record: Record) -> Record:
+    """Return a record whose dataset has its labels in its name: tables have one line for both."""
+    return {**record, "dataset": f"{record['dataset']} ({record['config']['labels']})"}
 
 
 def _names(good: Sequence[Record], what: str) -> list[str]:
@@ -70,7 +77,7 @@ def _scores(good: Sequence[Record]) -> Table:
             means[row] += [] if difference is None else [difference.mean]
         lines.append(
             (
-                f"{dataset} ({_labels(good, dataset)})",
+                dataset,
                 str(len(cells[base])),
                 *(mean_and_deviation(cells[row].values()) if cells[row] else "" for row in rows),
                 *("" if difference is None else difference.with_interval for difference in differences.values()),
@@ -79,10 +86,6 @@ def _scores(good: Sequence[Record]) -> Table:
     average = ["mean of the datasets", "", *[""] * len(rows), *(f"{mean(d):+.2f}" if d else "" for d in means.values())]
     header = ("dataset (labels a class)", "runs", *rows, *(f"{base} - {row}" for row in others))
     return Table("Accuracy in percent of all nodes that were not labelled", header, [*lines, average])
-
-
-def _labels(good: Sequence[Record], dataset: str) -> str:
-    return next(record["config"]["labels"] for record in good if record["dataset"] == dataset)
 
 
 def _costs(good: Sequence[Record]) -> Table:
@@ -101,7 +104,7 @@ def _costs(good: Sequence[Record]) -> Table:
         )
     kept = [row for row in rows if row in (BASE, "old")]
     header = (
-        "dataset",
+        "dataset (labels a class)",
         *(f"CPU s, {row}" for row in rows),
         *(f"ECE, {row}" for row in rows),
         *(f"equilibrium, {row}" for row in kept),
@@ -140,7 +143,8 @@ def _starts(good: Sequence[Record]) -> Table:
             for row in rows
         )
         lines.append((dataset, *cells))
-    return Table("Predictions that depend on the start, and K̂ over 100 steps; means", ("dataset", *rows), lines)
+    caption = "Predictions that depend on the start, and K̂ over 100 steps; means"
+    return Table(caption, ("dataset (labels a class)", *rows), lines)
 
 
 def curve(good: Sequence[Record]) -> Figure:
