@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,13 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 def pytest_configure(config: pytest.Config) -> None:
     """PyG scripts some of its classes when it is imported, which torch deprecates; all other warnings are errors."""
     config.addinivalue_line("filterwarnings", r"ignore:.torch\.jit\.script. is deprecated:DeprecationWarning")
+
+
+@pytest.fixture(autouse=True)
+def same_draws() -> None:
+    """Let a test draw the same weights whatever ran before it in its worker."""
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(0)
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -13,7 +14,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 PACKAGES = (
     "install Debian's packages chromium and chromium-driver, and selenium: apt-get install chromium chromium-driver"
@@ -33,24 +34,45 @@ def missing() -> str:
 @contextmanager
 def service(*arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """Start `lignn serve`; yield its address and process once it says that it is ready."""
-    command = [sys.executable, "-m", "lignn", "serve", *arguments, "--port", "0"]
+    command = [sys.executable, "-c", _COMMAND, "serve", *arguments, "--port", "0"]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
-    try:
-        assert process.stdout is not None
-        lines = []
-        for line in process.stdout:
-            lines.append(line)
-            if found := re.match(r"(https?://\S+): ", line):
-                yield found[1], process
-                break
-        else:
-            raise AssertionError(f"the service has ended: {''.join(lines)}")
-    finally:
+    with tempfile.TemporaryFile("w+") as said:
+        process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT, text=True, env=environment)
+        _running[process] = said
+        try:
+            yield until(lambda: _address(process, said), "the service"), process
+        finally:
+            del _running[process]
+            if process.poll() is None:
+                process.terminate()
+            process.wait(30)
+
+
+_COMMAND = """import faulthandler, runpy, signal
+faulthandler.register(signal.SIGUSR1)
+runpy.run_module("lignn", run_name="__main__", alter_sys=True)"""
+_running: dict[subprocess.Popen[str], IO[str]] = {}
+"""Services, and the files of what they say."""
+
+
+def _address(process: subprocess.Popen[str], said: IO[str]) -> str | None:
+    assert process.poll() is None, f"the service has ended: {_read(said)}"
+    found = re.search(r"^(https?://\S+): ", _read(said), re.MULTILINE)
+    return found and found[1]
+
+
+def _read(said: IO[str]) -> str:
+    """Return what was written so far; the place at which the process writes stays where it is."""
+    return os.pread(said.fileno(), 10**6, 0).decode(errors="replace")
+
+
+def _doings() -> str:
+    """Return what each service has said, and what its threads are doing."""
+    for process in _running:
         if process.poll() is None:
-            process.terminate()
-        process.wait(30)
-        process.stdout.close()
+            process.send_signal(signal.SIGUSR1)
+    time.sleep(1)
+    return "\n".join(f"a service, exit code {process.poll()}: {_read(said)}" for process, said in _running.items())
 
 
 @contextmanager
@@ -87,7 +109,7 @@ def until(found: Any, what: str = "", seconds: float = SECONDS) -> Any:
         if value := found():
             return value
         time.sleep(0.05)
-    raise AssertionError(f"in vain: {what}")
+    raise AssertionError(f"in vain: {what}\n{_doings()}")
 
 
 def press(driver: Any, *keys: str) -> None:

@@ -14,7 +14,7 @@ def mount(app: FastAPI, service: Service) -> None:
     from nicegui import Client, ui
 
     from lignn.serve.page.crew import Crew
-    from lignn.serve.page.frame import Frame
+    from lignn.serve.page.frame import ANSWER_SECONDS, Frame
 
     crew = Crew()
     style = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
@@ -25,7 +25,7 @@ def mount(app: FastAPI, service: Service) -> None:
         frame = Frame(service, crew, client)
         frame.build()
         client.on_delete(frame.leave)
-        await client.connected(timeout=30)
+        await client.connected(timeout=ANSWER_SECONDS)
         await frame.open()
 
     ui.run_with(app, title="lignn", dark=None, show_welcome_message=False, reconnect_timeout=20.0)

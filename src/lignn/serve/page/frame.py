@@ -28,6 +28,8 @@ _HELP = (
     ("?", "this help"),
 )
 _READY_SECONDS = 0.3
+ANSWER_SECONDS = 60.0
+"""A browser on a busy machine may take long to answer for the first time; a page that gave up would stay empty."""
 _TRAINING_SECONDS = 1.0
 _PRIMARY = "#2474AB"
 """Contrast of 5 with white, and of 3 with a dark background."""
@@ -114,7 +116,7 @@ class Frame:
             self._title.set_text(engine.failure or "lignn: starting …")
             await asyncio.sleep(_READY_SECONDS)
         script = "[localStorage.getItem('lignn-name'), window.matchMedia('(prefers-color-scheme: dark)').matches]"
-        name, self.dark = await self.client.run_javascript(f"return {script}", timeout=10)
+        name, self.dark = await self.client.run_javascript(f"return {script}", timeout=ANSWER_SECONDS)
         self._title.set_text(self.desk.state.graph.name)
         self.service.listeners.add(self._follow)
         if name:
