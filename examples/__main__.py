@@ -10,7 +10,10 @@ import hashlib
 import runpy
 import sys
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
+
+from lignn.studies.records import identity_of_presets
 
 EXAMPLES = Path(__file__).resolve().parent
 PICTURES = EXAMPLES.parent / "docs" / "images" / "examples"
@@ -28,9 +31,14 @@ NAMES = (
 
 
 def source_of(name: str) -> str:
-    """Return the hash of a script and of the tables that it reads."""
-    files = [EXAMPLES / f"{name}.py", *(sorted((EXAMPLES / name).glob("*.csv")))]
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+    """Return the hash of a script, of the tables that it reads, and of the presets."""
+    return hash_of([EXAMPLES / f"{name}.py", *sorted((EXAMPLES / name).glob("*.csv"))])
+
+
+def hash_of(files: Iterable[Path]) -> str:
+    """Return the hash of what a picture is made of: some files, and the presets."""
+    content = b"".join(file.read_bytes() for file in files) + identity_of_presets().encode()
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def draw(name: str, picture: Path, *arguments: str) -> None:

@@ -17,13 +17,22 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from examples.__main__ import hash_of
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from lignn import Graph, NodeClassifier
+from lignn.serve import page
 from tests.serve import browser
 
 VIEWS = ("Label", "Overview", "People")
 LOOKS = {"light": (1280, 800, False, False), "dark": (1280, 900, True, False), "narrow": (360, 740, False, True)}
 PAYMENTS = Path(__file__).parents[2] / "examples" / "payments"
+
+
+def source() -> str:
+    """Return the hash of what the picture of the documents is made of."""
+    return hash_of([Path(__file__), *sorted(Path(page.__file__).parent.glob("*.*")), *sorted(PAYMENTS.glob("*.csv"))])
 
 
 def main(place: Path, name: str = "Ada") -> None:
@@ -45,6 +54,8 @@ def main(place: Path, name: str = "Ada") -> None:
                         for view in VIEWS[:1] if one else VIEWS:
                             file = place if one else place / f"{kind}{view.lower()}-{look}.png"
                             _view(driver, view, file, size, kind)
+    if one:
+        _signed(place)
 
 
 @contextmanager
@@ -81,6 +92,15 @@ def _view(driver, view: str, file: Path, size: dict[str, int], kind: str) -> Non
     time.sleep(2)
     browser.picture(driver, file)
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+
+def _signed(file: Path) -> None:
+    """Write into a picture what it is made of."""
+    text = PngInfo()
+    text.add_text("Source", source())
+    with Image.open(file) as picture:
+        picture.load()
+    picture.save(file, optimize=True, pnginfo=text)
 
 
 def _label_some(driver, kind: str) -> None:

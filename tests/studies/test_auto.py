@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from lignn import datasets
+from lignn.declarations import PRESETS
 from lignn.studies import auto
 from lignn.studies.auto import AUTO, CHOOSING, REPORTING, Case
 from lignn.studies.records import Record
@@ -93,7 +94,7 @@ def test_records_are_kept_and_those_of_other_presets_are_run_again(
     count = len(performed)
     assert auto.execute(tmp_path, ["karate"], runs=2, choice=1, jobs=1) == found
     assert len(performed) == count
-    monkeypatch.setitem(auto.PRESETS["practical"], "patience", 7)
+    monkeypatch.setitem(PRESETS["practical"], "patience", 7)
     auto.execute(tmp_path, ["karate"], runs=2, choice=1, jobs=1)
     assert len(performed) == 2 * count
 

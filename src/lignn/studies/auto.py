@@ -7,8 +7,6 @@ seed 7, which choose the single one; `auto` and all candidates that were best so
 from __future__ import annotations
 
 import argparse
-import hashlib
-import json
 import time
 import warnings
 from collections.abc import Sequence
@@ -22,7 +20,6 @@ import torch
 
 from lignn import datasets
 from lignn.classifier import NodeClassifier
-from lignn.declarations import METHODS, PRESETS
 from lignn.errors import ConvergenceWarning, ImbalanceWarning
 from lignn.evaluation import page
 from lignn.evaluation.auto import AutoClassifier
@@ -75,7 +72,7 @@ class Case:
     run: int
     quality: str = "good"
     labels: int | str = _LABELS
-    defaults: str = field(default_factory=lambda: _hash({"all": PRESETS, **{n: m.presets for n, m in METHODS.items()}}))
+    defaults: str = field(default_factory=records.identity_of_presets)
 
     @classmethod
     def of(cls, row: str, dataset: str, seed: int, run: int) -> Case:
@@ -86,14 +83,8 @@ class Case:
     def description(self) -> Record:
         """What a record says about the case besides its result; its id is a hash of all attributes."""
         config = asdict(self)
-        return {"id": _hash(config), "study": STUDY, "row": self.row, "dataset": self.dataset, "seed": self.run} | {
-            "splits": self.seed,
-            "config": config,
-        }
-
-
-def _hash(values: Any) -> str:
-    return hashlib.sha256(json.dumps(values, sort_keys=True, default=dict).encode()).hexdigest()[:16]
+        known = {"study": STUDY, "row": self.row, "dataset": self.dataset, "seed": self.run, "splits": self.seed}
+        return {"id": records.identity_of(config), **known, "config": config}
 
 
 def tabular() -> Graph:

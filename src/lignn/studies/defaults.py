@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
-import json
 import time
 import tomllib
 import warnings
@@ -68,18 +66,14 @@ class Case:
         """Return a case of the present defaults."""
         preset, method = parameters.get("preset", "practical"), parameters.get("method", DEFAULT_METHOD)
         values = PRESETS[preset] | dict(METHODS[method].presets.get(preset, {}))
-        return cls(study, row, dataset, labels, splits, run, parameters, _hash(values))
+        return cls(study, row, dataset, labels, splits, run, parameters, records.identity_of(values))
 
     @property
     def description(self) -> Record:
         """What a record says about the case besides its result; its id is a hash of all attributes."""
         config = asdict(self)
         known = {"study": self.study, "row": self.row, "dataset": self.dataset, "seed": self.run}
-        return {"id": _hash(config), **known, "config": config}
-
-
-def _hash(values: Any) -> str:
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
+        return {"id": records.identity_of(config), **known, "config": config}
 
 
 def cases(study: str, seed: int = REPORTING, runs: int | None = None, only: str | None = None) -> list[Case]:

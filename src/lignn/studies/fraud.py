@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
-import json
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -69,8 +67,7 @@ class Case:
     def description(self) -> Record:
         """What a record says about the case besides its result; its id is a hash of all attributes."""
         config = asdict(self)
-        identity = hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()[:16]
-        return {"id": identity, "study": STUDY, "row": self.row, "seed": self.seed, "config": config}
+        return {"id": records.identity_of(config), "study": STUDY, "row": self.row, "seed": self.seed, "config": config}
 
 
 def cases(runs: int = 10) -> list[Case]:

@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
-import json
 import time
 import tomllib
 import warnings
@@ -57,7 +55,7 @@ class Case:
     @property
     def identity(self) -> str:
         """Hash of all attributes."""
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:16]
+        return records.identity_of(asdict(self))
 
     @property
     def description(self) -> Record:

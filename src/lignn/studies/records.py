@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -14,6 +15,7 @@ from typing import Any, BinaryIO
 
 import lignn
 from lignn import atomic
+from lignn.declarations import METHODS, PRESETS
 from lignn.errors import InputError, LignnError
 
 Record = dict[str, Any]
@@ -22,6 +24,16 @@ Cells = dict[tuple[str, str], dict[Hashable, float]]
 
 OK, FAILED, UNAVAILABLE = "ok", "failed", "unavailable"
 """Status of a run; `unavailable`: its dataset is not stored here and cannot be downloaded."""
+
+
+def identity_of(values: Any) -> str:
+    """Return a short hash of plain values."""
+    return hashlib.sha256(json.dumps(values, sort_keys=True, default=dict).encode()).hexdigest()[:16]
+
+
+def identity_of_presets() -> str:
+    """Return a hash of the values of all presets, which change from version to version."""
+    return identity_of({"all": PRESETS, **{name: method.presets for name, method in METHODS.items()}})
 
 
 def file_of(folder: Path, study: str) -> Path:

@@ -178,12 +178,18 @@ class Frame:
                 background_tasks.create(self._changed_tab())
 
     async def guarded(self, work: Any) -> None:
-        """Wait for some work; an error that a user can meet becomes a notice."""
+        """Wait for some work; an error becomes a notice, and one that is a fault goes on to the log."""
         try:
             await work
         except LignnError as error:
-            with self.client:
-                ui.notify(str(error), type="negative", multi_line=True, close_button="Close")
+            self._complain(str(error))
+        except Exception as error:
+            self._complain(f"The service has a fault, its log says more: {error!r}")
+            raise
+
+    def _complain(self, text: str) -> None:
+        with self.client:
+            ui.notify(text, type="negative", multi_line=True, close_button="Close")
 
     async def _pressed(self, event: events.KeyEventArguments) -> None:
         held = event.modifiers
