@@ -7,6 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("lignn", deadline=None)  # a test says nothing about the clock of a busy machine
+settings.load_profile("lignn")
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     # The workers share the cores. Threads of PyTorch that wait for work would take them from each other.

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -58,9 +59,10 @@ def commands(document: str) -> list[list[str]]:
 
 
 def in_this_process(
-    function: Callable[[Any], Any], tasks: Iterable[Any], jobs: int, until: float | None = None
+    function: Callable[[Any], Any], rounds: Iterable[Iterable[Any]], jobs: int, until: float | None = None
 ) -> Iterator[tuple[Any, Any]]:
-    for task in tasks:
+    """Stand in for worker processes, which would take seconds to start and train for more epochs."""
+    for task in chain.from_iterable(rounds):
         yield task, function(task)
         if until is not None and time.monotonic() > until:
             return
@@ -79,7 +81,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copy(tmp_path / "new_labels.csv", tmp_path / "more_labels.csv")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(PRESETS["practical"], "max_epochs", 3)
-    monkeypatch.setattr(workers, "each", in_this_process)
+    monkeypatch.setattr(workers, "in_rounds", in_this_process)
     settings_of = study_run.settings_of
     monkeypatch.setattr(study_run, "settings_of", lambda training: settings_of({**training, "max_epochs": 3}))
     return tmp_path
