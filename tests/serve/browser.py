@@ -67,12 +67,14 @@ def _read(said: IO[str]) -> str:
 
 
 def _doings() -> str:
-    """Return what each service has said, and what its threads are doing."""
+    """Return what each service has said, what its threads are doing, and what each browser shows."""
     for process in _running:
         if process.poll() is None:
             process.send_signal(signal.SIGUSR1)
     time.sleep(1)
-    return "\n".join(f"a service, exit code {process.poll()}: {_read(said)}" for process, said in _running.items())
+    services = [f"a service, exit code {process.poll()}: {_read(said)}" for process, said in _running.items()]
+    browsers = [f"a browser: {one.execute_script(_SEEN)}, {one.get_log('browser')}" for one in _open]
+    return "\n".join(services + browsers)
 
 
 @contextmanager
@@ -96,10 +98,19 @@ def chromium(width: int = 1280, height: int = 900) -> Iterator[Any]:
             options.add_argument(argument)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+        _open.append(driver)
         try:
             yield driver
         finally:
+            _open.remove(driver)
             driver.quit()
+
+
+_open: list[Any] = []
+"""Browsers."""
+_SEEN = """return {address: location.href, cursor: document.activeElement?.outerHTML.slice(0, 200),
+    connected: window.socket?.connected, messages: window.nextMessageId,
+    text: document.body.innerText.slice(0, 1500)}"""
 
 
 def until(found: Any, what: str = "", seconds: float = SECONDS) -> Any:
@@ -144,7 +155,7 @@ def node_id(driver: Any) -> str:
 
 def enter(driver: Any, address: str, name: str) -> None:
     """Open the page as somebody, and wait for the first node."""
-    driver.get(address)
+    driver.get(f"{address}/health")  # has the same storage as the page
     driver.execute_script("localStorage.setItem('lignn-name', arguments[0])", name)
     driver.get(address)
     until(lambda: node_id(driver), "the first node")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Awaitable
 from typing import Any
 
 from nicegui import Client, background_tasks, events, ui
@@ -173,8 +174,10 @@ class Frame:
         """Take notice of a new state, which anybody may have made."""
         with self.client:
             self.view.follow()
-            if outcome.before.fitted is not outcome.state.fitted and not outcome.made:
+            replaced = outcome.before.fitted is not outcome.state.fitted and not outcome.made
+            if replaced:
                 ui.notify("A new model has taken over.", type="positive")
+            if replaced or self._tabs.value == "People":
                 background_tasks.create(self._changed_tab())
 
     async def guarded(self, work: Any) -> None:
@@ -191,20 +194,22 @@ class Frame:
         with self.client:
             ui.notify(text, type="negative", multi_line=True, close_button="Close")
 
-    async def _pressed(self, event: events.KeyEventArguments) -> None:
+    def _pressed(self, event: events.KeyEventArguments) -> Awaitable[None] | None:
+        """Return what a key does. It is decided when the key arrives: a click behind it may go to another view."""
         held = event.modifiers
         if not event.action.keydown or held.ctrl or held.alt or held.meta or self._naming.value:
-            return
+            return None
         key = str(event.key)
         if key == "?":
             self._help.open()
         elif self._tabs.value != "Label" or self._help.value:
-            return
+            return None
         elif key in ("u", "s"):
-            await self.guarded(self.view.undo() if key == "u" else self.view.skip())
+            return self.guarded(self.view.undo() if key == "u" else self.view.skip())
         elif key in ("/", "+"):
             (self.view.queue if key == "/" else self.view.node).focus()
         elif key == "Enter":
-            await self.guarded(self.view.save())
+            return self.guarded(self.view.save())
         elif key in KEYS:
-            await self.guarded(self.view.press(KEYS.index(key)))
+            return self.guarded(self.view.press(KEYS.index(key)))
+        return None
