@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from importlib import import_module
 from typing import ClassVar
 
 import torch
@@ -11,12 +9,10 @@ from torch import Generator, Tensor
 
 from lignn.backbones.layers import check_sizes, uniform
 from lignn.equilibrium import Implicit, Solution, differentiable, solve
-from lignn.equilibrium.norms import Change, Measured
 from lignn.equilibrium.solvers import Solver
 from lignn.errors import ConfigError
 from lignn.methods.problem import Problem
 from lignn.methods.representation import Representation
-from lignn.propagation import Adjacency
 
 
 class IGNN(Representation):
@@ -66,43 +62,13 @@ class IGNN(Representation):
         """Return the equilibrium of `Z ↦ ReLU(Ã Z W + Ã X Ω)`."""
         adj = problem.adjacency()
         assert problem.x is not None
-        step = RectifiedMap(adj, self.weight, adj @ (problem.x @ self.omega))
-        solution = known or solve(step, step.start, self.solver, throw=False)
+        offset = adj @ (problem.x @ self.omega)
+
+        def step(z: Tensor) -> Tensor:
+            return torch.addmm(offset, adj @ z, self.weight).relu_()
+
+        solution = known or solve(step, torch.zeros_like(offset), self.solver, throw=False)
         return differentiable(step, solution, self.solver, gradient=Implicit(solver=self.solver))
-
-
-@dataclass(frozen=True, eq=False)
-class RectifiedMap:
-    """`Z ↦ ReLU(Ã Z W + B)`.
-
-    Attributes:
-        adj: Ã.
-        weight: W.
-        offset: B.
-    """
-
-    adj: Adjacency
-    weight: Tensor
-    offset: Tensor
-
-    def __call__(self, z: Tensor) -> Tensor:
-        """Compute one step, with gradients."""
-        return torch.addmm(self.offset, self.adj @ z, self.weight).relu_()
-
-    @property
-    def start(self) -> Tensor:
-        """A state of zeros that takes no memory."""
-        return self.offset.new_zeros(()).expand_as(self.offset)
-
-    def measured(self, z: Tensor) -> Change:
-        """Compute one step without gradients; on the CPU, its change is measured in the same pass over memory."""
-        if not self.adj.runs_here(z):
-            value = self(z)
-            return Change(value - z, value)
-        from_zero = z.stride() == (0, 0) and not z[:1, :1].any()  # saves the products of the first step
-        value = torch.zeros_like(self.offset) if from_zero else (self.adj @ z) @ self.weight
-        rectify = import_module("lignn.propagation.rectified").rectify  # imports Numba
-        return Measured(z, value, *rectify(value, self.offset, z))
 
 
 def project_columns(weight: Tensor, radius: float) -> Tensor:
