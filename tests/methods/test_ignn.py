@@ -7,6 +7,7 @@ from scipy.optimize import brentq
 from scipy.sparse import csr_array
 
 from lignn import Graph
+from lignn.backbones import frozen_dropout
 from lignn.equilibrium import Status
 from lignn.equilibrium.solvers import Anderson, Picard
 from lignn.errors import ConfigError
@@ -156,3 +157,15 @@ def test_settings_of_the_paper():
 def test_impossible_kappa(kappa):
     with pytest.raises(ConfigError, match="κ must be between 0 and 1"):
         IGNN(5, 3, kappa=kappa)
+
+
+def test_training_computes_the_output_of_known_nodes_only_with_the_same_dropout():
+    graph, _, problem = small_problem(7)
+    method, nodes = ignn(graph, dropout=0.5), problem.labels.mask.nonzero().flatten()
+    method.prepare(problem)
+    with frozen_dropout(method, torch.Generator().manual_seed(0)):
+        everywhere, _ = method.probabilities(problem)
+        rows, _ = method.probabilities(problem, nodes=nodes)
+    torch.testing.assert_close(rows, everywhere[nodes], rtol=0, atol=1e-14)
+    loss = method.epoch(problem, torch.Generator().manual_seed(0)).loss
+    torch.testing.assert_close(loss, problem.labels.loss(everywhere, problem.labels.mask), rtol=0, atol=1e-14)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
@@ -13,6 +15,7 @@ from lignn.equilibrium.solvers import Solver
 from lignn.errors import ConfigError
 from lignn.methods.problem import Problem
 from lignn.methods.representation import Representation
+from lignn.propagation import Adjacency
 
 
 class IGNN(Representation):
@@ -62,13 +65,43 @@ class IGNN(Representation):
         """Return the equilibrium of `Z ↦ ReLU(Ã Z W + Ã X Ω)`."""
         adj = problem.adjacency()
         assert problem.x is not None
-        offset = adj @ (problem.x @ self.omega)
-
-        def step(z: Tensor) -> Tensor:
-            return torch.addmm(offset, adj @ z, self.weight).relu_()
-
-        solution = known or solve(step, torch.zeros_like(offset), self.solver, throw=False)
+        step = RectifiedMap(adj, self.weight, adj @ (problem.x @ self.omega))
+        start = step.offset.detach().relu()  # the step from zero, which needs no products
+        solution = known or solve(step, start, self.solver, throw=False)
         return differentiable(step, solution, self.solver, gradient=Implicit(solver=self.solver))
+
+
+@dataclass(frozen=True, eq=False)
+class RectifiedMap:
+    """`Z ↦ ReLU(Ã Z W + B)`.
+
+    Attributes:
+        adj: Ã.
+        weight: W.
+        offset: B.
+    """
+
+    adj: Adjacency
+    weight: Tensor
+    offset: Tensor
+
+    def __call__(self, z: Tensor) -> Tensor:
+        """Compute one step."""
+        return torch.addmm(self.offset, self.adj @ z, self.weight).relu_()
+
+    def taped(self, z: Tensor) -> tuple[Tensor, Callable[[Tensor, Solver], Solution]]:
+        """Compute one step with the gradients of W and B; also return what solves its adjoint in Z.
+
+        The adjoint is `G = Ãᵀ (G ∘ active) Wᵀ + ∂L/∂Z`. Without it on the tape, autograd does not compute one more step
+        of it for Z, which nobody needs.
+        """
+        out = self(z.detach())
+        active, transposed = out.detach() > 0, self.weight.detach().T
+
+        def solve_adjoint(b: Tensor, solver: Solver) -> Solution:
+            return solve(lambda g: torch.addmm(b, self.adj.T @ (g * active), transposed), b, solver, throw=False)
+
+        return out, solve_adjoint
 
 
 def project_columns(weight: Tensor, radius: float) -> Tensor:
