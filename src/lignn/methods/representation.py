@@ -72,7 +72,7 @@ class Representation(Method):
         nodes = labels.mask.nonzero().flatten().to(labels.onehot.device)
         with frozen_dropout(self, generator):
             rows, solution = self.probabilities(problem, self._known(carry, problem), nodes)
-        loss = labels.loss(torch.zeros_like(labels.onehot).index_copy(0, nodes, rows), labels.mask)
+        loss = labels.loss(rows.new_zeros(labels.onehot.shape).index_copy(0, nodes, rows), labels.mask)
         return Epoch(loss, problem, carry, replace(solution, value=solution.value.detach()))
 
     def evaluate(self, problem: Problem, epoch: Epoch) -> tuple[Prediction, Carry]:
