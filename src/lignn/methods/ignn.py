@@ -67,6 +67,8 @@ class IGNN(Representation):
         assert problem.x is not None
         step = RectifiedMap(adj, self.weight, adj @ (problem.x @ self.omega))
         start = step.offset.detach().relu()  # the step from zero, which needs no products
+        if not start.norm().isfinite():
+            start = torch.zeros_like(start)  # the solve then ends as non-finite at its first step
         solution = known or solve(step, start, self.solver, throw=False)
         return differentiable(step, solution, self.solver, gradient=Implicit(solver=self.solver))
 
