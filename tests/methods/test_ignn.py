@@ -7,13 +7,12 @@ from scipy.optimize import brentq
 from scipy.sparse import csr_array
 
 from lignn import Graph
-from lignn.bench.power_law import power_law_graph
-from lignn.equilibrium import Status, solve
+from lignn.backbones import frozen_dropout
+from lignn.equilibrium import Status
 from lignn.equilibrium.solvers import Anderson, Picard
 from lignn.errors import ConfigError
 from lignn.methods import IGNN, Problem
-from lignn.methods.ignn import RectifiedMap, project_columns
-from lignn.propagation import Adjacency
+from lignn.methods.ignn import project_columns
 from tests.methods.small import (
     TIGHT,
     dense_operator,
@@ -96,28 +95,6 @@ def test_the_equilibrium_is_that_of_dense_loops(options):
     torch.testing.assert_close(method.predict(problem).probabilities, logits.softmax(1), rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize(
-    "solver", [Picard(tol=1e-9, norm="max"), Picard(tol=1e-9), Anderson(tol=1e-9, norm="relative")]
-)
-def test_measured_steps_solve_as_plain_ones(solver):
-    generator = torch.Generator().manual_seed(0)
-    adj = Adjacency.normalized(power_law_graph(200, 1000), dtype=torch.float64)
-    weight, offset = (torch.randn(rows, 8, generator=generator, dtype=torch.float64) for rows in (8, 200))
-    step = RectifiedMap(adj, 0.9 * weight / weight.abs().sum(0).max(), offset)
-    found, plain = solve(step, step.start, solver), solve(step.__call__, torch.zeros_like(offset), solver)
-    torch.testing.assert_close(found.value, plain.value, rtol=1e-10, atol=1e-12)
-    assert (found.status, found.steps) == (plain.status, plain.steps)
-    np.testing.assert_allclose(found.residuals[:6], plain.residuals[:6], rtol=1e-10)
-    assert found.contraction == pytest.approx(plain.contraction, rel=1e-6)
-
-
-def test_a_start_of_one_number_that_is_not_zero():
-    adj = Adjacency.normalized(power_law_graph(50, 200), dtype=torch.float64)
-    step = RectifiedMap(adj, torch.eye(3).double(), torch.zeros(50, 3).double())
-    start = torch.ones(()).double().expand(50, 3)
-    torch.testing.assert_close(step.measured(start).value, step(start))
-
-
 def unrolled_gradients(method, problem, steps=300):
     """Backward through every step of the iteration."""
     method.zero_grad()
@@ -180,3 +157,15 @@ def test_settings_of_the_paper():
 def test_impossible_kappa(kappa):
     with pytest.raises(ConfigError, match="κ must be between 0 and 1"):
         IGNN(5, 3, kappa=kappa)
+
+
+def test_training_computes_the_output_of_known_nodes_only_with_the_same_dropout():
+    graph, _, problem = small_problem(7)
+    method, nodes = ignn(graph, dropout=0.5), problem.labels.mask.nonzero().flatten()
+    method.prepare(problem)
+    with frozen_dropout(method, torch.Generator().manual_seed(0)):
+        everywhere, _ = method.probabilities(problem)
+        rows, _ = method.probabilities(problem, nodes=nodes)
+    torch.testing.assert_close(rows, everywhere[nodes], rtol=0, atol=1e-14)
+    loss = method.epoch(problem, torch.Generator().manual_seed(0)).loss
+    torch.testing.assert_close(loss, problem.labels.loss(everywhere, problem.labels.mask), rtol=0, atol=1e-14)

@@ -95,7 +95,7 @@ def test_order_of_the_nodes_changes_only_the_order_of_the_result():
     torch.testing.assert_close(found, expected[mixed], rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize("reason", ["weights", "row", "no self-loop", "wide", "no step", "other"])
+@pytest.mark.parametrize("reason", ["weights", "row", "no self-loop", "λ = 0", "wide", "no step", "other"])
 def test_other_matrices_take_steps_with_products(reason):
     lazy, start, known, rows = problem(WIDEST + 1 if reason == "wide" else 5)
     graph, count = power_law_graph(300, 3000), 0 if reason == "no step" else 4
@@ -107,6 +107,8 @@ def test_other_matrices_take_steps_with_products(reason):
     elif reason == "no self-loop":
         alone = Graph(graph.edge_index[:, (graph.edge_index != 7).all(0)], num_nodes=300)
         lazy = Adjacency.normalized(alone, self_loops=False, dtype=torch.float64).lazy(0.9)
+    elif reason == "λ = 0":
+        lazy = Adjacency.normalized(graph, dtype=torch.float64).lazy(0.0)
     elif reason == "other":
         lazy = lazy.restricted(rows=torch.arange(300) < 200)
     assert (lazy.walk is None) == (reason not in ("wide", "no step"))

@@ -118,37 +118,6 @@ class Change:
             self._value_length = self.space.norm(self.value)
         return self._value_length
 
-    @property
-    def largest(self) -> float:
-        """Largest absolute entry of `f(z) - z`."""
-        return self.space.largest(self.delta)
-
-
-class Measured(Change):
-    """A change whose norms were computed together with the step.
-
-    Args:
-        z: the state before the step.
-        value: `f(z)`.
-        length: Frobenius norm of `f(z) - z`.
-        value_length: Frobenius norm of `f(z)`.
-        largest: largest absolute entry of `f(z) - z`.
-    """
-
-    def __init__(self, z: Tensor, value: Tensor, length: float, value_length: float, largest: float) -> None:
-        self.value, self.space, self.length = value, WHOLE, length
-        self._z, self._value_length, self._largest = z, value_length, largest
-
-    @property
-    def delta(self) -> Tensor:  # type: ignore[override]
-        """`f(z) - z`, computed when it is asked for."""
-        return self.value - self._z
-
-    @property
-    def largest(self) -> float:
-        """Largest absolute entry of `f(z) - z`."""
-        return self._largest
-
 
 Norm = Callable[[Change], float]
 """A function that returns the size of a change, which a solver compares with its tolerance."""
@@ -156,12 +125,12 @@ Norm = Callable[[Change], float]
 
 def rms(change: Change) -> float:
     """Return the root mean square of the entries of the change."""
-    return change.length / math.sqrt(max(change.space.entries(change.value), 1))
+    return change.length / math.sqrt(max(change.space.entries(change.delta), 1))
 
 
 def largest(change: Change) -> float:
     """Return the largest absolute entry of the change."""
-    return change.largest
+    return change.space.largest(change.delta)
 
 
 def relative(change: Change) -> float:

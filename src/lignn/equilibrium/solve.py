@@ -201,8 +201,7 @@ def solve(fn: Map, z0: Tensor, solver: Solver | None = None, *, throw: bool = Tr
 
     Args:
         fn: the map. It must return a new tensor on every call. If it has a method `iterate(z0, solver)` that returns a
-            solution (or None, for a solver that it does not know), that is used instead. If it has a method
-            `measured(z)` that returns the `Change` of one step, that is called instead of the map where it can be.
+            solution (or None, for a solver that it does not know), that is used instead.
         z0: the state to start from.
         solver: algorithm, tolerance and budget; default `Picard()`.
         throw: raise `ConvergenceError` if the solve fails, instead of returning a solution with that status.
@@ -270,16 +269,15 @@ def _iterate(fn: Map, z: Tensor, solver: Solver, space: Space) -> Solution:
     """Take steps until the stopping rule ends the solve or the budget is used up."""
     rule, progress = solver.rule(space), _Progress(solver)
     status, value = Status.BUDGET, z
-    measured: Callable[[Tensor], Change] | None = getattr(fn, "measured", None) if space is WHOLE else None
     for _ in range(solver.max_steps):
-        change = _change(fn, z, space) if measured is None else measured(z)
-        fz = change.value
+        fz = fn(z)
+        change = Change(fz - z, fz, space)
         stop = progress.observe(z, change)
         if stop is not None:
             status = stop
             break
         value = fz
-        z = fz if solver.follows_map else rule(z, fz, change.delta)
+        z = rule(z, fz, change.delta)
         del change  # its difference would be held during the next step
     if status is Status.CONVERGED:
         value = fz
@@ -287,12 +285,6 @@ def _iterate(fn: Map, z: Tensor, solver: Solver, space: Space) -> Solution:
         value = progress.best
     residuals = tuple(progress.residuals)
     return Solution(value, status, len(residuals), residuals, progress.contraction, solver.tol)
-
-
-def _change(fn: Map, z: Tensor, space: Space) -> Change:
-    """Return the change of one step."""
-    fz = fn(z)
-    return Change(fz - z, fz, space)
 
 
 class _Progress:

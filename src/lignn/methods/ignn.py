@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from typing import ClassVar
 
 import torch
@@ -11,7 +11,6 @@ from torch import Generator, Tensor
 
 from lignn.backbones.layers import check_sizes, uniform
 from lignn.equilibrium import Implicit, Solution, differentiable, solve
-from lignn.equilibrium.norms import Change, Measured
 from lignn.equilibrium.solvers import Solver
 from lignn.errors import ConfigError
 from lignn.methods.problem import Problem
@@ -67,7 +66,10 @@ class IGNN(Representation):
         adj = problem.adjacency()
         assert problem.x is not None
         step = RectifiedMap(adj, self.weight, adj @ (problem.x @ self.omega))
-        solution = known or solve(step, step.start, self.solver, throw=False)
+        start = step.offset.detach().relu()  # the step from zero, which needs no products
+        if not start.norm().isfinite():
+            start = torch.zeros_like(start)  # the solve then ends as non-finite at its first step
+        solution = known or solve(step, start, self.solver, throw=False)
         return differentiable(step, solution, self.solver, gradient=Implicit(solver=self.solver))
 
 
@@ -86,23 +88,22 @@ class RectifiedMap:
     offset: Tensor
 
     def __call__(self, z: Tensor) -> Tensor:
-        """Compute one step, with gradients."""
+        """Compute one step."""
         return torch.addmm(self.offset, self.adj @ z, self.weight).relu_()
 
-    @property
-    def start(self) -> Tensor:
-        """A state of zeros that takes no memory."""
-        return self.offset.new_zeros(()).expand_as(self.offset)
+    def taped(self, z: Tensor) -> tuple[Tensor, Callable[[Tensor, Solver], Solution]]:
+        """Compute one step with the gradients of W and B; also return what solves its adjoint in Z.
 
-    def measured(self, z: Tensor) -> Change:
-        """Compute one step without gradients; on the CPU, its change is measured in the same pass over memory."""
-        if not self.adj.runs_here(z):
-            value = self(z)
-            return Change(value - z, value)
-        from_zero = z.stride() == (0, 0) and not z[:1, :1].any()  # saves the products of the first step
-        value = torch.zeros_like(self.offset) if from_zero else (self.adj @ z) @ self.weight
-        rectify = import_module("lignn.propagation.rectified").rectify  # imports Numba
-        return Measured(z, value, *rectify(value, self.offset, z))
+        The adjoint is `G = Ãᵀ (G ∘ active) Wᵀ + ∂L/∂Z`. Without it on the tape, autograd does not compute one more step
+        of it for Z, which nobody needs.
+        """
+        out = self(z.detach())
+        active, transposed = out.detach() > 0, self.weight.detach().T
+
+        def solve_adjoint(b: Tensor, solver: Solver) -> Solution:
+            return solve(lambda g: torch.addmm(b, self.adj.T @ (g * active), transposed), b, solver, throw=False)
+
+        return out, solve_adjoint
 
 
 def project_columns(weight: Tensor, radius: float) -> Tensor:

@@ -68,9 +68,11 @@ class Representation(Method):
         """Compute the mean cross-entropy over all known nodes; labels are never an input."""
         carry = carry or Carry()
         self.prepare(problem)
+        labels = problem.labels
+        nodes = labels.mask.nonzero().flatten().to(labels.onehot.device)
         with frozen_dropout(self, generator):
-            probabilities, solution = self.probabilities(problem, self._known(carry, problem))
-        loss = problem.labels.loss(probabilities, problem.labels.mask)
+            rows, solution = self.probabilities(problem, self._known(carry, problem), nodes)
+        loss = labels.loss(rows.new_zeros(labels.onehot.shape).index_copy(0, nodes, rows), labels.mask)
         return Epoch(loss, problem, carry, replace(solution, value=solution.value.detach()))
 
     def evaluate(self, problem: Problem, epoch: Epoch) -> tuple[Prediction, Carry]:
@@ -88,13 +90,18 @@ class Representation(Method):
             return None
         return replace(last.solution, adjoints=[]) if all(map(torch.equal, self.parameters(), last.mark)) else None
 
-    def probabilities(self, problem: Problem, known: Solution | None = None) -> tuple[Tensor, Solution]:
-        """Return the output and the solve behind it."""
+    def probabilities(
+        self, problem: Problem, known: Solution | None = None, nodes: Tensor | None = None
+    ) -> tuple[Tensor, Solution]:
+        """Return the output, of all nodes or of `nodes` only, and the solve behind it."""
         if problem.x is None:
             raise InputError(f"{type(self).__name__} needs node features, this graph has none")
         solution = self.represent(problem, known)
-        z = functional.normalize(solution.value, dim=1) if self.normalize else solution.value
-        return problem.labels.activation(self.output(self.dropout(z))), solution
+        z, kept = solution.value, self.dropout.mask(solution.value.shape, solution.value)
+        if nodes is not None:
+            z, kept = z[nodes], None if kept is None else kept[nodes]
+        z = functional.normalize(z, dim=1) if self.normalize else z
+        return problem.labels.activation(self.output(z if kept is None else z * kept)), solution
 
 
 @dataclass(frozen=True, eq=False)

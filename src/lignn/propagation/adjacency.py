@@ -84,7 +84,7 @@ class Adjacency(SparseMatrix):
         matrix = self.to_scipy()
         identity = sp.eye_array(self.shape[0], dtype=matrix.dtype, format="csr")
         lazy = self._wrap_like_self((1 - lam) * identity + lam * matrix)
-        if self._scale is not None:
+        if self._scale is not None and lam > 0:
             vars(lazy)["walk"] = Walk.of(matrix, np.sqrt(lam).astype(matrix.dtype) * self._scale, 1 - lam)
         return lazy
 

@@ -47,6 +47,7 @@ class Walk:
         keep: one number.
         order: the node of each row.
         place: the row of each node.
+        inverse: the entry of S⁻¹ of each node.
     """
 
     indptr: Tensor
@@ -56,6 +57,7 @@ class Walk:
     keep: Tensor
     order: Tensor
     place: Tensor
+    inverse: Tensor
 
     @classmethod
     def of(cls, pattern: sp.csr_array, scale: np.ndarray, keep: float) -> Walk:
@@ -71,17 +73,18 @@ class Walk:
         ordered = torch.from_numpy(scale[order])
         arrays = rows.indptr.astype(pattern.indices.dtype), columns, order, place
         indptr, indices, nodes, places = (torch.from_numpy(array) for array in arrays)
-        return cls(indptr, indices, ordered, ordered.square(), ordered.new_tensor([keep]), nodes, places)
+        inverse = torch.from_numpy(1 / scale)
+        return cls(indptr, indices, ordered, ordered.square(), ordered.new_tensor([keep]), nodes, places, inverse)
 
     def steps(self, start: Tensor, nodes: Tensor, rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
         """Return the states before and after the last of `count` steps; see `propagate`."""
         n, c = start.shape
         known = self.place[nodes]
         clamped = _padded(rows * self.scale[known, None])
-        resets = torch.full((n,), -1, dtype=torch.int32)
-        resets[known] = torch.arange(len(known), dtype=torch.int32)
-        state = _padded(start).index_select(0, self.order).mul_(self.scale[:, None])
-        other = torch.empty_like(state)
+        resets = np.full(n, -1, np.int32)
+        resets[known.numpy()] = np.arange(len(known), dtype=np.int32)
+        state, other = (start.new_empty((n, clamped.shape[1])) for _ in range(2))
+        _take_rows(start, self.order, self.scale, state)
         burst = max(BURST // max(len(self.indices) * state.shape[1], 1), 1)
         done = 0
         while done < count:
@@ -97,9 +100,11 @@ class Walk:
 
     def _values(self, state: Tensor, columns: int) -> Tensor:
         """Return `S⁻¹ W` with the nodes in their own order."""
-        return (state / self.scale[:, None]).index_select(0, self.place)[:, :columns].contiguous()
+        values = state.new_empty((len(state), columns))
+        _take_rows(state, self.place, self.inverse, values)
+        return values
 
-    def _walk(self, state: Tensor, other: Tensor, resets: Tensor, clamped: Tensor, count: int) -> None:
+    def _walk(self, state: Tensor, other: Tensor, resets: np.ndarray, clamped: Tensor, count: int) -> None:
         """Take `count` steps between two buffers; the rows of known nodes are reset before every step but the first."""
         kernels = _kernels()
         team = threads.threads_for(len(self.indices) * state.shape[1])
@@ -107,7 +112,7 @@ class Walk:
         task = np.zeros(1, kernels.TASK)
         numbers = {
             "indptr": self.indptr.data_ptr(), "indices": self.indices.data_ptr(), "factors": self.factors.data_ptr(),
-            "keep": self.keep.data_ptr(), "resets": resets.data_ptr(), "known": clamped.data_ptr(),
+            "keep": self.keep.data_ptr(), "resets": resets.ctypes.data, "known": clamped.data_ptr(),
             "rows": len(self.order), "entries": len(self.indices),
             "shares": team * SHARES_PER_THREAD if team > 1 else 1,
             "state": state.data_ptr(), "out": other.data_ptr(), "count": count, "own": task.ctypes.data,
@@ -117,6 +122,15 @@ class Walk:
         for name, number in numbers.items():
             task[name] = number
         threads.run_in_threads(kernels.walk(), task.ctypes.data, team)
+
+
+def _take_rows(source: Tensor, nodes: Tensor, factors: Tensor, out: Tensor) -> None:
+    """Set row i of `out` to `factors[i] · source[nodes[i]]`, in one pass and one thread.
+
+    On a busy machine, PyTorch's threads wait for each other longer than this takes.
+    """
+    arrays = source.detach().contiguous(), nodes, factors, out
+    _kernels().take_rows(*(array.numpy() for array in arrays))
 
 
 def _padded(rows: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from typing import Any
 import numba
 import numpy as np
 import torch
-from numba import carray, cfunc, types
+from numba import carray, cfunc, njit, types
 
 from lignn.propagation.intrinsics import add, add_scaled, as_pointer, count_up, scaled, store, zeros
 from lignn.propagation.product_kernels import NUMPY, cached_on_disk, row_at
@@ -30,9 +30,21 @@ FIELDS = (
 )  # fmt: skip
 """What a task is: 64-bit integers that all threads read."""
 
-__all__ = ["TASK", "TEAM", "step", "walk"]
+__all__ = ["TASK", "TEAM", "step", "take_rows", "walk"]
 
 TASK = np.dtype([(name, np.int64) for name in FIELDS])
+
+
+@cached_on_disk(njit, nogil=True)
+def take_rows(source, nodes, factors, out):  # type: ignore[no-untyped-def]
+    """Set row i of `out` to `factors[i] · source[nodes[i]]`; columns that the source does not have become zero."""
+    columns, width = np.uint64(min(source.shape[1], out.shape[1])), np.uint64(out.shape[1])
+    for i in range(len(nodes)):
+        row, node, factor = np.uint64(i), np.uint64(nodes[i]), factors[i]  # unsigned: not counted from the end
+        for column in range(columns):
+            out[row, column] = factor * source[node, column]
+        for column in range(columns, width):
+            out[row, column] = 0
 
 
 @cache
