@@ -7,7 +7,7 @@ Sums are taken in the order of the ranks, so that every process gets the same bi
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial, wraps
 from typing import Any, TypeVar
@@ -34,6 +34,10 @@ class Processes:
     def sum(self, x: Tensor) -> Tensor:
         """Return the sum of `x` over all processes."""
         return x
+
+    def sums(self, several: Sequence[Tensor]) -> Sequence[Tensor]:
+        """Return the sum of each tensor over all processes, by one exchange; all have the same type."""
+        return several
 
     def largest(self, value: float) -> float:
         """Return the largest `value` of all processes; infinity if one is not a number."""
@@ -100,6 +104,13 @@ class Group(Processes):
     def sum(self, x: Tensor) -> Tensor:
         """Return the sum of `x` over all processes, added in the order of the ranks."""
         return self._parts(x.detach().contiguous()).sum(0)
+
+    def sums(self, several: Sequence[Tensor]) -> Sequence[Tensor]:
+        """Return the sum of each tensor over all processes, by one exchange; all have the same type."""
+        if not several:
+            return several
+        joined = self.sum(torch.cat([x.flatten() for x in several]))
+        return [part.view_as(x) for part, x in zip(joined.split([x.numel() for x in several]), several, strict=True)]
 
     def largest(self, value: float) -> float:
         """Return the largest `value` of all processes; infinity if one is not a number."""
