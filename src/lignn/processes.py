@@ -7,9 +7,9 @@ Sums are taken in the order of the ranks, so that every process gets the same bi
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, TypeVar
 
 import torch
@@ -34,6 +34,10 @@ class Processes:
     def sum(self, x: Tensor) -> Tensor:
         """Return the sum of `x` over all processes."""
         return x
+
+    def sums(self, several: Sequence[Tensor]) -> Sequence[Tensor]:
+        """Return the sum of each tensor over all processes, by one exchange; all have the same type."""
+        return several
 
     def largest(self, value: float) -> float:
         """Return the largest `value` of all processes; infinity if one is not a number."""
@@ -91,18 +95,26 @@ class Group(Processes):
         self.count = torch.distributed.get_world_size()
 
     @_told
-    def _parts(self, x: Tensor) -> list[Tensor]:
-        parts = [torch.empty_like(x) for _ in range(self.count)]
-        torch.distributed.all_gather(parts, x)
+    def _parts(self, x: Tensor) -> Tensor:
+        """Return `x` of all processes, in the order of the ranks."""
+        parts = x.new_empty((self.count, *x.shape))
+        torch.distributed.all_gather(list(parts.unbind()), x)
         return parts
 
     def sum(self, x: Tensor) -> Tensor:
         """Return the sum of `x` over all processes, added in the order of the ranks."""
-        return torch.stack(self._parts(x.detach().contiguous())).sum(0)
+        return self._parts(x.detach().contiguous()).sum(0)
+
+    def sums(self, several: Sequence[Tensor]) -> Sequence[Tensor]:
+        """Return the sum of each tensor over all processes, by one exchange; all have the same type."""
+        if not several:
+            return several
+        joined = self.sum(torch.cat([x.flatten() for x in several]))
+        return [part.view_as(x) for part, x in zip(joined.split([x.numel() for x in several]), several, strict=True)]
 
     def largest(self, value: float) -> float:
         """Return the largest `value` of all processes; infinity if one is not a number."""
-        values = torch.stack(self._parts(torch.tensor(value, dtype=torch.float64)))
+        values = self._parts(torch.tensor(value, dtype=torch.float64))
         return float(values.nan_to_num(nan=torch.inf, posinf=torch.inf).max())
 
     @_told
@@ -132,7 +144,11 @@ class Group(Processes):
         """Start to send rows to all processes and to receive theirs; return a function that waits for the end."""
         give, take = counts
         work = torch.distributed.all_to_all_single(out, sent, take, give, async_op=True)
-        return _told(work.wait)
+        return partial(self._wait, work)
+
+    @_told
+    def _wait(self, work: Any) -> None:
+        work.wait()
 
 
 def current() -> Processes:

@@ -11,6 +11,7 @@ from lignn.evaluation import workers
 from lignn.evaluation.workers import Failure
 from tests.cli.commands import outcome, run
 from tests.problems import random_graph
+from tests.studies import tiny
 
 pytest.importorskip("ray", reason="Ray is not installed: pip install 'lignn[ray]'")
 pytestmark = [
@@ -46,6 +47,36 @@ def test_comparisons_are_the_same(tmp_path):
     common = ("compare", tmp_path / "g.npz", "-o", tmp_path / "page.html", *fast)
     here, there = (json.loads(run(*common, *more)) for more in (("--jobs", 2), ("--ray", "local")))
     assert [row["test"] for row in here["rows"]] == [row["test"] for row in there["rows"]]
+
+
+def test_searches_are_the_same(tmp_path):
+    random_graph(60).write(tmp_path / "g.npz")
+    common = ("tune", tmp_path / "g.npz", "--trials", 2, "--runs", 1, "--max-epochs", 2, "--hidden", 4, "--json")
+    ways = {"jobs": ("--jobs", 2), "ray": ("--ray", "local")}
+    here, there = (json.loads(run(*common, "--storage", tmp_path / name, *more)) for name, more in ways.items())
+    assert _without_times(here) == _without_times(there)
+
+
+def test_records_of_studies_are_the_same(tmp_path):
+    (tmp_path / "tiny.toml").write_text(tiny.TEXT)
+    ways = {"jobs": ("--jobs", 2), "ray": ("--ray", "local")}
+    found = []
+    for name, more in ways.items():
+        run("reproduce", tmp_path / "tiny.toml", "--out", tmp_path / name, *more)
+        lines = (tmp_path / name / "tiny.jsonl").read_text().splitlines()
+        found.append(sorted((_without_times(json.loads(line)) for line in lines), key=lambda record: record["id"]))
+    assert found[0] == found[1]
+    assert len(found[0]) == 4
+
+
+def _without_times(value):
+    """What a command printed or recorded, without what differs each time: times and memory."""
+    if isinstance(value, list):
+        return [_without_times(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    measured = ("seconds", "processor_seconds", "peak_memory_mib", "storage")
+    return {name: _without_times(each) for name, each in value.items() if name not in measured}
 
 
 def test_processes_of_a_cluster_fit_a_store(tmp_path):

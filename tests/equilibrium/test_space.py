@@ -9,7 +9,9 @@ import pytest
 import torch
 
 from lignn.equilibrium import WHOLE, Implicit, Space, Status, adjoint, fixed_point, solve
+from lignn.equilibrium.norms import Spread
 from lignn.equilibrium.solvers import Anderson, Broyden, Picard
+from lignn.processes import Processes
 
 N, C = 40, 3
 SOLVERS = [Picard(tol=1e-10), Anderson(tol=1e-10), Broyden(tol=1e-10)]
@@ -162,3 +164,19 @@ def test_a_broken_half_stops_both():
         return solve(lambda z: z / 0 if space.rank else 0.5 * z + 1, torch.zeros(3), space=space, throw=False)
 
     assert [(half.status, half.steps) for half in both(work)] == [(Status.NON_FINITE, 1)] * 2
+
+
+@pytest.mark.parametrize("norm", ["rms", "relative"])
+def test_a_step_sums_once_over_processes(norm):
+    class Counting(Processes):
+        calls = 0
+
+        def sum(self, x):
+            self.calls += 1
+            return x
+
+    processes, z0, solver = Counting(), torch.zeros(3, 2, dtype=torch.float64), Picard(norm=norm)
+    whole, spread = (solve(lambda z: 0.5 * z + 1, z0, solver, space=each) for each in (WHOLE, Spread(processes, 3)))
+    assert processes.calls == spread.steps == whole.steps
+    assert spread.residuals == pytest.approx(whole.residuals)
+    assert spread.contraction == pytest.approx(whole.contraction)

@@ -31,6 +31,10 @@ class Space:
         """Return the Frobenius norm of `x`."""
         return x.norm().item()
 
+    def lengths(self, delta: Tensor, value: Tensor) -> tuple[float, float | None]:  # noqa: ARG002
+        """Return the norms of a change and of the state after it; None for the latter: computed when it is needed."""
+        return self.norm(delta), None
+
     def largest(self, x: Tensor) -> float:
         """Return the largest absolute entry of `x`; 0 if it has no entries."""
         low, high = (bound.item() for bound in x.aminmax()) if x.numel() else (0.0, 0.0)
@@ -64,13 +68,28 @@ WHOLE = Space()
 
 @dataclass(frozen=True)
 class Spread(Space):
-    """The reductions over a state whose rows are spread over processes."""
+    """The reductions over a state whose rows are spread over processes.
+
+    Attributes:
+        processes: all processes.
+        rows: number of rows that they hold together.
+    """
 
     processes: Processes
+    rows: int
 
     def norm(self, x: Tensor) -> float:
         """Return the Frobenius norm of all rows."""
-        return math.sqrt(self.processes.sum(torch.tensor(super().norm(x), dtype=torch.float64) ** 2).item())
+        return self._norms(x)[0]
+
+    def lengths(self, delta: Tensor, value: Tensor) -> tuple[float, float | None]:
+        """Return the norms of a change and of the state after it, by one sum."""
+        length, value_length = self._norms(delta, value)
+        return length, value_length
+
+    def _norms(self, *several: Tensor) -> list[float]:
+        squares = torch.tensor([Space.norm(self, x) for x in several], dtype=torch.float64) ** 2
+        return self.processes.sum(squares).sqrt().tolist()
 
     def largest(self, x: Tensor) -> float:
         """Return the largest absolute entry of all rows."""
@@ -78,7 +97,7 @@ class Spread(Space):
 
     def entries(self, x: Tensor) -> int:
         """Return the number of entries of all rows."""
-        return int(self.processes.sum(torch.tensor(x.numel())))
+        return self.rows * x.shape[1:].numel()
 
     def count(self, x: Tensor) -> int:
         """Return the number of entries of all rows that are not zero."""
@@ -107,8 +126,7 @@ class Change:
         self.delta = delta
         self.value = value
         self.space = space
-        self.length = space.norm(delta)
-        self._value_length: float | None = None
+        self.length, self._value_length = space.lengths(delta, value)
 
     @property
     def value_length(self) -> float:

@@ -41,7 +41,7 @@ class StoredProblem(Problem):
     @cached_property
     def space(self) -> Space:
         """The reductions over the rows of all processes."""
-        return WHOLE if self.processes.count == 1 else Spread(self.processes)
+        return WHOLE if self.processes.count == 1 else Spread(self.processes, self.edges.total)
 
     def to(self, device: torch.device | str) -> StoredProblem:
         """Return the problem itself, on the CPU."""

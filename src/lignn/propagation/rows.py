@@ -250,9 +250,8 @@ class _Compute(torch.autograd.Function):
                     grads[i][block] = each
                 else:
                     grads[i] += each
-        for i in wanted:
-            if not by_row[i]:
-                grads[i] = rows.share.processes.sum(grads[i])
+        shared = [i for i in wanted if not by_row[i]]
+        grads |= zip(shared, rows.share.processes.sums([grads[i] for i in shared]), strict=True)
         return None, None, None, None, *(grads.get(i) for i in range(len(tensors)))
 
 

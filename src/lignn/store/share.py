@@ -13,7 +13,7 @@ from torch import Generator, Tensor
 
 from lignn.processes import ALONE, Processes
 
-BLOCK = 2**14
+BLOCK = 2**13
 """Rows of a block: hidden layers of usual width then stay in the cache."""
 
 
