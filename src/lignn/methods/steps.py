@@ -6,19 +6,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Self, get_args
+from typing import TYPE_CHECKING, ClassVar, Self, cast, get_args
 
 import torch
 from torch import Tensor, nn
 
-from lignn.backbones import Backbone
+from lignn.backbones import GCN, Backbone
 from lignn.backbones.registry import BACKBONES
 from lignn.equilibrium import Map, solve
 from lignn.equilibrium.solvers import Solver
 from lignn.equilibrium.wellposed import LIPSCHITZ
 from lignn.errors import ConfigError
 from lignn.labels import KnownLabels, LossOf, SoftmaxJacobian
-from lignn.methods.fused import InputMap, step_of
+from lignn.methods.fused import InputMap, step_of, weights_of
 from lignn.methods.problem import BoundMethod, LabelWeight, Prediction, Problem
 from lignn.propagation import Adjacency
 from lignn.propagation.operator_norms import least_norms
@@ -109,7 +109,20 @@ class BoundStep:
         """The same map for the kernels of compiled solves; None if the network has no such form."""
         if self.problem.streamed:
             return None
-        return step_of(self.backbone, self.features, self.adj, self.problem.labels.multilabel)
+        return step_of(self)
+
+    @cached_property
+    def weights(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The weights of a GCN of two layers, on the tape even if a solve without gradients asks first."""
+        with torch.enable_grad():
+            return weights_of(cast(GCN, self.backbone))
+
+    def without_activation(self) -> BoundStep:
+        """Return the map to the logits, which shares what the kernels of compiled solves need."""
+        logits = replace(self, activated=False)
+        if self.fused is not None:
+            vars(logits).update(fused=self.fused, weights=self.weights)
+        return logits
 
 
 class BackboneStep(Step):
@@ -156,7 +169,7 @@ class BackboneStep(Step):
 
     def supervised(self, bound: Map) -> Map:
         """Return the map itself, or the one to the logits if the loss is computed from them."""
-        return replace(bound, activated=False) if self.loss_of == "logits" and isinstance(bound, BoundStep) else bound
+        return bound.without_activation() if self.loss_of == "logits" and isinstance(bound, BoundStep) else bound
 
     def lipschitz(self, problem: Problem) -> float | None:
         """Return `L g` for the gain g of the network, where L is ½ for the softmax and ¼ for the sigmoid.
