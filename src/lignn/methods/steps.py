@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from lignn.backbones import GCN, Backbone
 from lignn.backbones.registry import BACKBONES
-from lignn.equilibrium import Map, solve
-from lignn.equilibrium.solvers import Solver
+from lignn.equilibrium import Map, Space, solve
+from lignn.equilibrium.solvers import Picard, Solver
 from lignn.equilibrium.wellposed import LIPSCHITZ
 from lignn.errors import ConfigError
 from lignn.labels import KnownLabels, LossOf, SoftmaxJacobian
@@ -283,6 +283,11 @@ def as_probabilities(scores: Tensor, multilabel: bool) -> Tensor:
     return torch.where(total > 0, positive / total.clamp(min=torch.finfo(scores.dtype).tiny), uniform)
 
 
+def first_step(fn: Map, start: Tensor, space: Space) -> Tensor:
+    """Return the first state of a solve, computed as the solve computes it: compiled if it is."""
+    return solve(fn, start, Picard(tol=0.0, max_steps=1), throw=False, space=space).value
+
+
 _ROUNDINGS, _MOST_STEPS = 4, 1000
 """Tolerance of a proved equilibrium in units of rounding, and steps in which a contraction reaches it."""
 
@@ -350,8 +355,7 @@ class BoundLabelInputted(BoundMethod):
 
     def first_step(self) -> Tensor:
         """Return the first state of a solve that starts at zero."""
-        with torch.no_grad():
-            return self.map(torch.zeros_like(self.problem.labels.onehot))
+        return first_step(self.map, torch.zeros_like(self.problem.labels.onehot), self.problem.space)
 
     def solve(self, start: Tensor | None = None, solver: Solver | None = None) -> Prediction:
         """Solve with all known labels clamped."""

@@ -106,6 +106,7 @@ class FusedStep:
     def tape(self, state: Tensor) -> Tape:
         """Take one step, and record what its derivative needs."""
         recorded = torch.empty_like(self.features)
+        threads.use_huge_pages(recorded)
         run = _Run(self, _ONE_STEP, state, self.scale, self.offset, recorded=recorded)
         p, y = (run.rows[_ROWS[name], : len(state)] for name in ("p", "y"))
         return Tape(y + self.bias, p.clone(), recorded)  # a copy, so that the other rows are freed
@@ -145,6 +146,7 @@ def tiled(matrix: Tensor) -> Tensor:
     width = step_kernels.lanes(NUMPY[matrix.dtype])
     whole = n // width
     tiles = matrix.new_empty((-(-n // width), m, width))
+    threads.use_huge_pages(tiles)
     tiles[:whole].copy_(matrix[: whole * width].view(whole, width, m).transpose(1, 2))
     if whole < len(tiles):
         tiles[whole].zero_()[:, : n - whole * width].copy_(matrix[whole * width :].T)
@@ -225,6 +227,7 @@ class _Run:
         )  # fmt: skip
         layout = _layout(limits, c, kind, tiles * width * c * start.element_size(), flags)
         self.rows = start.new_empty((layout.rows, tiles * width, c))
+        threads.use_huge_pages(self.rows)
         rows = self.rows.numpy()
         rows[:, n:] = 0  # the last tile may have more rows than there are nodes
         given = {"scale": scale, "offset": offset, "z": start} | ({} if output is None else {"output": output})
