@@ -260,9 +260,10 @@ class _Run:
 
     def _products(self, matrix: SparseMatrix, count: int, steps: int) -> tuple[int, np.ndarray, np.ndarray]:
         """Return the address of the C function of both products, and their tasks: `P = Ã X` and `Y = Ã Q`."""
-        ((function, first),) = matrix.product.prepared(self.rows[0], self.rows[1], count, 2 * steps)
+        x, p = self.rows[0], self.rows[1]
+        ((function, first),) = matrix.product.prepared(x, p, count, 2 * steps)
         second = first.copy()
-        second[-2:] += 2 * self.rows[0].nbytes
+        second[-2:] += 2 * x.nbytes
         return function.address, first, second
 
 
