@@ -10,6 +10,7 @@ import torch
 import lignn
 from lignn.datasets.sources import Source
 from lignn.errors import ConflictError, InputError, JournalError
+from lignn.propagation.fused import FusedStep
 from lignn.serve import engine as engines
 from lignn.serve.engine import Engine, OverloadedError, Request, StartingError
 from lignn.serve.journal import Change
@@ -64,6 +65,19 @@ def test_a_burst_is_one_solve_and_one_state(engine, original):
     loaded.update_labels(dict(wanted))
     np.testing.assert_array_equal(engine.state.decision(slice(None)).probabilities, loaded.decision().probabilities)
     assert engine.state.evidence.tolist() == loaded.decision().evidence.tolist()
+
+
+def test_the_first_change_finds_its_kernels_compiled(tmp_path, monkeypatch):
+    """A proved model needs no solve to be opened, but one is run, which does not change its state."""
+    fitted(max_epochs=2, contraction="proved").save(tmp_path / "model")
+    steps, solve = [], FusedStep.solve
+    monkeypatch.setattr(FusedStep, "solve", lambda step, *args: steps.append(step) or solve(step, *args))
+    engine = opened(tmp_path / "model")
+    assert len(steps) == 1
+    engine.close()
+    loaded = lignn.load(tmp_path / "model").decision()
+    np.testing.assert_array_equal(engine.state.decision(slice(None)).probabilities, loaded.probabilities)
+    assert engine.counts.solves == engine.state.version == 0
 
 
 def test_readers_see_whole_states_while_labels_come(engine):

@@ -123,7 +123,7 @@ class Dropout(Seeded):
             return like.kept(self.p, generator)
         with torch.inference_mode(False):  # a mask drawn in a solve is taped in the step after it
             kept = torch.rand(shape, generator=generator, device="cpu") >= self.p
-            return kept.to(like.device, like.dtype) / (1 - self.p)
+            return kept.to(like.device, like.dtype).div_(1 - self.p)
 
     def forward(self, x: Tensor) -> Tensor:
         """Multiply the input with the mask."""

@@ -25,7 +25,7 @@ IMPORTS = ("-c", "from lignn import NodeClassifier")
 
 def run(quick: bool) -> Iterator[Record]:
     """Fit the example, or a graph of the same size where there is no checkout, with one and two threads."""
-    rounds = 2 if quick else 5
+    rounds = 2 if quick else 3
     with tempfile.TemporaryDirectory() as folder:
         source = EXAMPLE
         if quick or not EXAMPLE.is_dir():

@@ -192,7 +192,7 @@ class KnownLabels:
         if (nodes & ~self.mask).any():
             raise InputError("only known labels can supervise")
         index = nodes.nonzero().flatten().to(output.device)
-        return dense(output)[index], self.onehot[index]
+        return dense(output).index_select(0, index), self.onehot.index_select(0, index)
 
     def loss_of_logits(self, logits: Tensor, nodes: Tensor) -> Tensor:
         """Return the same as `loss` of the probabilities; its gradient does not vanish where softmax underflows."""

@@ -10,20 +10,19 @@ import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
 
-from lignn.backbones import GCN, Backbone, Dropout
+from lignn.backbones import GCN, Dropout
 from lignn.backbones.gcn import GCNConv
 from lignn.backbones.layers import Linear
 from lignn.equilibrium import Map, Solution, Status
 from lignn.equilibrium.solvers import Anderson, Picard, Solver
 from lignn.labels import LabelInput
-from lignn.propagation import Adjacency
 
 if TYPE_CHECKING:
     from lignn.methods.steps import BoundStep
@@ -46,15 +45,16 @@ def _kernels(name: str = "fused") -> Any:
     return import_module(f"lignn.propagation.{name}")  # imports Numba, so not before the first solve
 
 
-def step_of(backbone: Backbone, features: Tensor, adj: Adjacency, multilabel: bool) -> FusedStep | None:
+def step_of(bound: BoundStep) -> FusedStep | None:
     """Return the fused step of a bound network, without an input yet; None if the network has to take the plain way."""
+    backbone, features = bound.backbone, bound.features
     if not (type(backbone) is GCN and features.device.type == "cpu" and _is_plain(backbone)):
         return None
-    first, second, bias = (weight.detach() for weight in _weights(backbone))
+    first, second, bias = (weight.detach() for weight in bound.weights)
     mask = cast(Dropout, backbone.dropouts[0]).mask(tuple(features.shape), features)
     kernels, nothing = _kernels(), features.new_empty(0)
     return kernels.FusedStep(
-        adj,
+        bound.adj,
         first.contiguous(),
         second.T.contiguous(),
         kernels.tiled(features.detach()),
@@ -62,12 +62,12 @@ def step_of(backbone: Backbone, features: Tensor, adj: Adjacency, multilabel: bo
         nothing,
         bias,
         None if mask is None else kernels.tiled(mask),
-        multilabel,
+        bound.problem.labels.multilabel,
         mask,
     )
 
 
-def _weights(backbone: GCN) -> tuple[Tensor, Tensor, Tensor]:
+def weights_of(backbone: GCN) -> tuple[Tensor, Tensor, Tensor]:
     """Return the weights of a step: of the label inputs (hidden×c), of the last layer (c×hidden), and its bias."""
     first, second = (cast(GCNConv, conv) for conv in backbone.convs)
     return first.lin.weight[:, : backbone.label_inputs], second.lin.weight, second.bias
@@ -118,19 +118,19 @@ class InputMap:
             with self.context():
                 return self.step(self.prepare(state)), None
         bound, tape = cast("BoundStep", self.step), step.tape(state.detach().contiguous())
-        weights = _weights(cast(GCN, bound.backbone))
-        logits = _kernels("taped").Taped.apply(state, bound.features, *weights, step, tape, inputs.backward)
+        logits = _kernels("taped").Taped.apply(state, bound.features, *bound.weights, step, tape, inputs.backward)
         if not bound.activated:  # logits cannot be iterated
             return logits, None
         out = bound.output(logits)
-        output, backward, diagonal = out.detach(), inputs.backward.expand_as(out), bound.jacobian == "diagonal"
+        output, diagonal = out.detach(), bound.jacobian == "diagonal"
 
         def solve(b: Tensor, solver: Solver) -> Solution | None:
             limits, right = _limits(solver), b.contiguous()
             if limits is None:
                 return None
             return _solution(
-                lambda limits: step.solve_adjoint(right, tape.recorded, output, backward, limits, diagonal), limits
+                lambda limits: step.solve_adjoint(right, tape.recorded, output, inputs.backward, limits, diagonal),
+                limits,
             )
 
         return out, solve
@@ -140,8 +140,7 @@ class InputMap:
         kernel: FusedStep | None = None if self.inputs is None else getattr(self.step, "fused", None)
         if kernel is None or self.inputs is None:
             return None
-        offset = self.inputs.offset
-        return replace(kernel, scale=self.inputs.scale.expand_as(offset), offset=offset)
+        return replace(kernel, scale=self.inputs.scale, offset=self.inputs.offset)
 
     def iterate(self, start: Tensor, solver: Solver) -> Solution | None:
         """Solve the map from `start` in compiled code; None if it has to take the plain way."""
@@ -155,6 +154,11 @@ def _limits(solver: Solver) -> Limits | None:
     """Return the settings of a solver for the kernels; None for solvers and norms that they do not have."""
     if type(solver) not in (Picard, Anderson) or solver.norm not in _NORMS or solver.max_steps < 1:
         return None
+    return _limits_of(solver)
+
+
+@lru_cache(maxsize=64)
+def _limits_of(solver: Solver) -> Limits:
     memory = solver.memory if isinstance(solver, Anderson) else 0
     fixed = solver.follows_map and solver.tol == 0 and solver.growth is None
     norm = _NORMS.index(str(solver.norm))

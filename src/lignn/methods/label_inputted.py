@@ -20,7 +20,7 @@ from lignn.methods.fused import InputMap
 from lignn.methods.masking import Masking
 from lignn.methods.method import Carry, Epoch, Evaluation, known_state
 from lignn.methods.problem import Prediction, Problem
-from lignn.methods.steps import BoundLabelInputted, Step
+from lignn.methods.steps import BoundLabelInputted, Step, first_step
 
 MaskRate = float | Literal["adaptive"]
 
@@ -150,9 +150,9 @@ class LabelInputted(Promising):
 
         Dropout, batch normalisation or a change of the weights make another map, whose first step differs.
         """
-        with torch.no_grad():
-            changes = (solved(torch.zeros_like(mark)) - mark for mark in evaluation.mark)
-            return any(evaluation.problem.space.largest(change) == 0 for change in changes)
+        space = evaluation.problem.space
+        changes = (first_step(solved, torch.zeros_like(mark), space) - mark for mark in evaluation.mark)
+        return any(space.largest(change) == 0 for change in changes)
 
     @property
     def _may_repeat(self) -> bool:

@@ -6,19 +6,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Self, get_args
+from typing import TYPE_CHECKING, ClassVar, Self, cast, get_args
 
 import torch
 from torch import Tensor, nn
 
-from lignn.backbones import Backbone
+from lignn.backbones import GCN, Backbone
 from lignn.backbones.registry import BACKBONES
-from lignn.equilibrium import Map, solve
-from lignn.equilibrium.solvers import Solver
+from lignn.equilibrium import Map, Space, solve
+from lignn.equilibrium.solvers import Picard, Solver
 from lignn.equilibrium.wellposed import LIPSCHITZ
 from lignn.errors import ConfigError
 from lignn.labels import KnownLabels, LossOf, SoftmaxJacobian
-from lignn.methods.fused import InputMap, step_of
+from lignn.methods.fused import InputMap, step_of, weights_of
 from lignn.methods.problem import BoundMethod, LabelWeight, Prediction, Problem
 from lignn.propagation import Adjacency
 from lignn.propagation.operator_norms import least_norms
@@ -109,7 +109,20 @@ class BoundStep:
         """The same map for the kernels of compiled solves; None if the network has no such form."""
         if self.problem.streamed:
             return None
-        return step_of(self.backbone, self.features, self.adj, self.problem.labels.multilabel)
+        return step_of(self)
+
+    @cached_property
+    def weights(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The weights of a GCN of two layers, on the tape even if a solve without gradients asks first."""
+        with torch.enable_grad():
+            return weights_of(cast(GCN, self.backbone))
+
+    def without_activation(self) -> BoundStep:
+        """Return the map to the logits, which shares what the kernels of compiled solves need."""
+        logits = replace(self, activated=False)
+        if self.fused is not None:
+            vars(logits).update(fused=self.fused, weights=self.weights)
+        return logits
 
 
 class BackboneStep(Step):
@@ -156,7 +169,7 @@ class BackboneStep(Step):
 
     def supervised(self, bound: Map) -> Map:
         """Return the map itself, or the one to the logits if the loss is computed from them."""
-        return replace(bound, activated=False) if self.loss_of == "logits" and isinstance(bound, BoundStep) else bound
+        return bound.without_activation() if self.loss_of == "logits" and isinstance(bound, BoundStep) else bound
 
     def lipschitz(self, problem: Problem) -> float | None:
         """Return `L g` for the gain g of the network, where L is ½ for the softmax and ¼ for the sigmoid.
@@ -270,6 +283,11 @@ def as_probabilities(scores: Tensor, multilabel: bool) -> Tensor:
     return torch.where(total > 0, positive / total.clamp(min=torch.finfo(scores.dtype).tiny), uniform)
 
 
+def first_step(fn: Map, start: Tensor, space: Space) -> Tensor:
+    """Return the first state of a solve, computed as the solve computes it: compiled if it is."""
+    return solve(fn, start, Picard(tol=0.0, max_steps=1), throw=False, space=space).value
+
+
 _ROUNDINGS, _MOST_STEPS = 4, 1000
 """Tolerance of a proved equilibrium in units of rounding, and steps in which a contraction reaches it."""
 
@@ -337,8 +355,7 @@ class BoundLabelInputted(BoundMethod):
 
     def first_step(self) -> Tensor:
         """Return the first state of a solve that starts at zero."""
-        with torch.no_grad():
-            return self.map(torch.zeros_like(self.problem.labels.onehot))
+        return first_step(self.map, torch.zeros_like(self.problem.labels.onehot), self.problem.space)
 
     def solve(self, start: Tensor | None = None, solver: Solver | None = None) -> Prediction:
         """Solve with all known labels clamped."""

@@ -5,12 +5,12 @@ This module imports Numba, so the package imports it at the first use.
 
 from __future__ import annotations
 
-import ctypes
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -25,7 +25,7 @@ BURST = 1 << 31
 """Multiplications after which a solve returns to Python for a moment, so that Ctrl-C is noticed."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Limits:
     """When a solve stops; the fields are those of `equilibrium.solvers.Solver`."""
 
@@ -39,6 +39,9 @@ class Limits:
 
     fixed: bool = False
     """Whether exactly `max_steps` steps are taken and nothing can stop them."""
+
+
+_ONE_STEP = Limits(0.0, 1, solve_kernel.RMS, None, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +80,7 @@ class FusedStep:
         first: W as hidden×c.
         second: V as hidden×c.
         features: F as tiles, see `tiled`.
-        scale: factors of the state, n×c.
+        scale: factors of the state, n×c or n×1.
         offset: what is added to it, n×c.
         bias: b, of length c.
         mask: factors D of the hidden layer as tiles; None for ones.
@@ -98,15 +101,15 @@ class FusedStep:
 
     def solve(self, start: Tensor, limits: Limits) -> Outcome:
         """Solve `Z = f(Z)`."""
-        return _Run(self, start, self.scale, self.offset).solve(limits)
+        return _Run(self, limits, start, self.scale, self.offset).outcome
 
     def tape(self, state: Tensor) -> Tape:
         """Take one step, and record what its derivative needs."""
         recorded = torch.empty_like(self.features)
-        run = _Run(self, state, self.scale, self.offset, recorded=recorded)
-        run.solve(Limits(0.0, 1, solve_kernel.RMS, None, 0.0))
-        _, propagated, _, product = run.work[:, : len(state)]
-        return Tape(product + self.bias, propagated, recorded)
+        threads.use_huge_pages(recorded)
+        run = _Run(self, _ONE_STEP, state, self.scale, self.offset, recorded=recorded)
+        p, y = (run.rows[_ROWS[name], : len(state)] for name in ("p", "y"))
+        return Tape(y + self.bias, p.clone(), recorded)  # a copy, so that the other rows are freed
 
     def solve_adjoint(
         self, b: Tensor, recorded: Tensor, output: Tensor, scale: Tensor, limits: Limits, diagonal: bool = False
@@ -117,17 +120,17 @@ class FusedStep:
             b: the right-hand side, n×c.
             recorded: what `tape` recorded at the state at which J is taken.
             output: the step's output at that state.
-            scale: factors of the state, n×c, for the backward pass.
+            scale: factors of the state, n×c or n×1, for the backward pass.
             limits: when to stop.
             diagonal: use only the diagonal of the derivative of σ; always so for the sigmoid.
         """
         step = replace(self, matrix=self.matrix.T, first=self.second, second=self.first, mask=recorded)
-        return _Run(step, b, scale, b, output=output, diagonal=diagonal or self.sigmoid).solve(limits)
+        return _Run(step, limits, b, scale, b, output=output, diagonal=diagonal or self.sigmoid).outcome
 
     @property
     def shape(self) -> tuple[int, int, int]:
         """Number of nodes, of classes, and width of the hidden layer."""
-        n, c = self.scale.shape
+        n, c = self.offset.shape
         return n, c, self.first.shape[0]
 
     @cached_property
@@ -143,123 +146,143 @@ def tiled(matrix: Tensor) -> Tensor:
     width = step_kernels.lanes(NUMPY[matrix.dtype])
     whole = n // width
     tiles = matrix.new_empty((-(-n // width), m, width))
+    threads.use_huge_pages(tiles)
     tiles[:whole].copy_(matrix[: whole * width].view(whole, width, m).transpose(1, 2))
     if whole < len(tiles):
         tiles[whole].zero_()[:, : n - whole * width].copy_(matrix[whole * width :].T)
     return tiles
 
 
+class _Layout(NamedTuple):
+    """What a solve hands to the compiled loop as 64-bit words, before the addresses of its memory are known.
+
+    Attributes:
+        words: the fields of `solve_kernel.SOLVE`, and room for all that is small; addresses count from zero.
+        in_words: positions of the fields that are addresses in `words` itself.
+        in_rows: positions of those that are addresses in the rows of the state's size.
+        starts: at which word each small part starts.
+        rows: number of rows of the state's size.
+    """
+
+    words: np.ndarray
+    in_words: np.ndarray
+    in_rows: np.ndarray
+    starts: dict[str, int]
+    rows: int
+
+
+@lru_cache(maxsize=64)
+def _layout(limits: Limits, c: int, kind: Any, size: int, flags: tuple[tuple[str, int], ...]) -> _Layout:
+    """Return the layout of a solve; computing it takes longer than a step of a small graph.
+
+    Args:
+        limits: when the solve stops.
+        c: number of classes.
+        kind: type of all numbers.
+        size: bytes of a row.
+        flags: other fields by name.
+    """
+    numbers = dict(flags)
+    lengths = {
+        "task": len(_PLACES), "team": solve_kernel.TEAM + 1, "residuals": limits.max_steps,
+        "sums": numbers["blocks"] * step_kernels.SUMS, "gram": 2 * step_kernels.MEMORY**2,
+        "gamma": step_kernels.MEMORY, "totals": step_kernels.SUMS,
+    }  # fmt: skip
+    starts = dict(zip(lengths, accumulate(lengths.values(), initial=0), strict=False))
+    memory, past = limits.memory, _Z + solve_kernel.STATES
+    own = {name: 8 * place for name, place in starts.items()} | {"taken": 8 * (starts["team"] + solve_kernel.TEAM)}
+    places = {**_ROWS, "states": _Z, "r": past, "last_r": past + 1, "values": past + 2, "changes": past + 2 + memory}
+    enter, rows, finish = (kernel(c, kind).address for kernel in _KERNELS)
+    numbers |= own | {name: row * size for name, row in places.items()} | {
+        "remembers": memory > 0, "yield_thread": threads.sched_yield(), "enter": enter, "rows": rows, "finish": finish,
+        "norm": limits.norm, "follows": memory == 0, "fixed": limits.fixed, "memory": memory,
+        "max_steps": limits.max_steps, "at_f": -1, "at_last_z": -1, "at_last_f": -1, "at_best": -1, "state_bytes": size,
+    }  # fmt: skip
+    reals = {
+        "tol": limits.tol, "growth": limits.growth or 0.0, "rounding": limits.rounding, "eps": np.finfo(kind).eps,
+        "tiny": np.finfo(kind).tiny, "shortest": math.inf,
+    }  # fmt: skip
+    words = np.zeros(sum(lengths.values()), np.int64)
+    words[_at(numbers)] = [*numbers.values()]
+    words.view(np.float64)[_at(reals)] = [*reals.values()]
+    return _Layout(words, _at(own), _at(places), starts, past + (2 * memory + 2 if memory else 0))
+
+
 class _Run:
-    """One solve: its buffers and its task."""
+    """One solve: its memory, whose rows the kernels know by their addresses, and its outcome."""
 
     def __init__(
-        self, step: FusedStep, start: Tensor, scale: Tensor, offset: Tensor, recorded: Tensor | None = None,
-        output: Tensor | None = None, diagonal: bool = False,
+        self, step: FusedStep, limits: Limits, start: Tensor, scale: Tensor, offset: Tensor,
+        recorded: Tensor | None = None, output: Tensor | None = None, diagonal: bool = False,
     ) -> None:  # fmt: skip
-        self.step, self.start = step, start
-        n, self.c, hidden = step.shape
-        self.kind = NUMPY[start.dtype]
-        width = step_kernels.lanes(self.kind)
+        n, c, hidden = step.shape
+        kind = NUMPY[start.dtype]
+        width = step_kernels.lanes(kind)
         tiles = -(-n // width)
-        self.blocks = -(-tiles // step_kernels.BLOCK_TILES)
-        self.entries, self.padded = n * self.c, tiles * width * self.c
-        self.threads = threads.threads_for(step.work)
-        self.work = start.new_empty((4, tiles * width, self.c))
-        self.work[:, n:] = 0
-        tensors = {
-            "first": step.first, "second": step.second, "features": step.features, "mask": step.mask,
-            "recorded": recorded, "bias": step.bias, "scale": self._padded(scale), "offset": self._padded(offset),
-            "output": None if output is None else self._padded(output),
-        }  # fmt: skip
-        self.kept = list(tensors.values())  # the kernels have only addresses
-        size = self.work[0].nbytes
-        x, p, q, y = (self.work.data_ptr() + number * size for number in range(4))
-        self.numbers: dict[str, int] = {
-            **{name: 0 if tensor is None else tensor.data_ptr() for name, tensor in tensors.items()},
-            "x": x, "p": p, "q": q, "y": y,
-            "entries": self.entries, "padded": self.padded, "hidden": hidden, "tiles": tiles, "blocks": self.blocks,
-            "backward": output is not None, "diagonal": diagonal, "sigmoid": step.sigmoid,
-            "has_mask": step.mask is not None, "records": recorded is not None,
-        }  # fmt: skip
+        flags = (
+            ("entries", n * c), ("padded", tiles * width * c), ("hidden", hidden), ("tiles", tiles),
+            ("blocks", -(-tiles // step_kernels.BLOCK_TILES)), ("backward", output is not None),
+            ("diagonal", diagonal), ("sigmoid", step.sigmoid), ("has_mask", step.mask is not None),
+            ("records", recorded is not None),
+        )  # fmt: skip
+        layout = _layout(limits, c, kind, tiles * width * c * start.element_size(), flags)
+        self.rows = start.new_empty((layout.rows, tiles * width, c))
+        threads.use_huge_pages(self.rows)
+        rows = self.rows.numpy()
+        rows[:, n:] = 0  # the last tile may have more rows than there are nodes
+        given = {"scale": scale, "offset": offset, "z": start} | ({} if output is None else {"output": output})
+        for name, tensor in given.items():
+            rows[_ROWS[name], :n] = tensor.numpy()
+        self.outcome = self._solve(step, limits, layout, recorded, n)
 
-    def _padded(self, matrix: Tensor) -> Tensor:
-        flat = matrix.new_empty(self.padded)
-        flat[: self.entries].view(matrix.shape).copy_(matrix)
-        flat[self.entries :] = 0
-        return flat
-
-    def solve(self, limits: Limits) -> Outcome:
+    def _solve(self, step: FusedStep, limits: Limits, layout: _Layout, recorded: Tensor | None, n: int) -> Outcome:
         """Run the compiled loop until it ends."""
-        states = self.start.new_empty((solve_kernel.STATES, self.padded))
-        states[0] = self._padded(self.start)
-        history = self.start.new_empty((2 * limits.memory + 2 if limits.memory else 0, self.padded))
-        words, starts, products = self._words(limits, states, history)
-        done = words[: len(_PLACES)].view(solve_kernel.SOLVE)[0]
-        function, address, team = _advance(), words.ctypes.data, starts["team"]
-        done["burst"] = min(max(BURST // max(self.step.work, 1), 1), limits.max_steps)
-        while done["status"] == solve_kernel.RUNNING:
+        words, team = layout.words.copy(), layout.starts["team"]
+        words[layout.in_words] += words.ctypes.data
+        words[layout.in_rows] += self.rows.data_ptr()
+        weights = step.first, step.second, step.features, step.mask, recorded, step.bias
+        count = threads.threads_for(step.work)
+        product, first, second = self._products(step.matrix, count, limits.max_steps)
+        burst = min(max(BURST // max(step.work, 1), 1), limits.max_steps)
+        addresses = (0 if tensor is None else tensor.data_ptr() for tensor in weights)
+        words[_AT_RUN] = [*addresses, product, first.ctypes.data, second.ctypes.data, burst]
+        while words[_STATUS] == solve_kernel.RUNNING:
             words[team : team + solve_kernel.TEAM] = 0
-            threads.run_in_threads(function, address, self.threads)
-        del products, history  # the kernels had only their addresses
-        status, at = int(done["status"]), done["at_value"]
+            threads.run_in_threads(_advance(), words.ctypes.data, count)
+        status, at, best = (int(number) for number in words[_AT_END])
         if status == solve_kernel.CONVERGED:
-            at = done["at_f"]
-        elif done["at_best"] >= 0 and not (status == solve_kernel.BUDGET and limits.memory == 0):
-            at = done["at_best"]
-        value = states[int(at)][: self.entries].view(self.start.shape).clone()
-        residuals = words[starts["residuals"] :].view(np.float64)[: int(done["steps"])].tolist()
-        return Outcome(value, status, tuple(residuals), float(done["contraction"]))
+            at = int(words[_PLACES["at_f"]])
+        elif best >= 0 and not (status == solve_kernel.BUDGET and limits.memory == 0):
+            at = best
+        reals, residuals = words.view(np.float64), layout.starts["residuals"]
+        measured = reals[residuals : residuals + int(words[_PLACES["steps"]])].tolist()
+        return Outcome(self.rows[_Z + at, :n].clone(), status, tuple(measured), float(reals[_PLACES["contraction"]]))
 
-    def _words(self, limits: Limits, states: Tensor, history: Tensor) -> tuple[np.ndarray, dict[str, int], list[Any]]:
-        """Return all that is small as 64-bit words, at which word each part starts, and the tasks of the products."""
-        lengths = {
-            "task": len(_PLACES), "team": solve_kernel.TEAM + 1, "residuals": limits.max_steps,
-            "sums": self.blocks * step_kernels.SUMS, "gram": 2 * step_kernels.MEMORY**2, "gamma": step_kernels.MEMORY,
-            "totals": step_kernels.SUMS,
-        }  # fmt: skip
-        starts = dict(zip(lengths, accumulate(lengths.values(), initial=0), strict=False))
-        words = np.zeros(sum(lengths.values()), np.int64)
-        memory, size = limits.memory, states.nbytes // solve_kernel.STATES
-        x, p, q, y = self.work
-        product, first = self._product(x, p, limits.max_steps)
-        _, second = self._product(q, y, limits.max_steps)
-        enter, rows, finish = _addresses(self.c, self.kind)
-        start, past, base = states.data_ptr(), history.data_ptr(), words.ctypes.data
-        numbers: dict[str, int] = self.numbers | {name: base + 8 * place for name, place in starts.items()} | {
-            "taken": base + 8 * (starts["team"] + solve_kernel.TEAM), "z": start, "remembers": memory > 0,
-            "r": past, "last_r": past + size, "values": past + 2 * size, "changes": past + (2 + memory) * size,
-            "yield_thread": threads.sched_yield(), "enter": enter, "rows": rows, "finish": finish, "product": product,
-            "first_product": first.ctypes.data, "second_product": second.ctypes.data,
-            "norm": limits.norm, "follows": memory == 0, "fixed": limits.fixed, "memory": memory,
-            "max_steps": limits.max_steps, "at_f": -1, "at_last_z": -1, "at_last_f": -1, "at_best": -1,
-            "states": start, "state_bytes": size,
-        }  # fmt: skip
-        dtype = torch.finfo(self.start.dtype)
-        reals = {
-            "tol": limits.tol, "growth": limits.growth or 0.0, "rounding": limits.rounding, "eps": dtype.eps,
-            "tiny": dtype.tiny, "shortest": math.inf,
-        }  # fmt: skip
-        task = [0] * len(_PLACES)
-        for name, number in numbers.items():
-            task[_PLACES[name]] = number
-        words[: len(task)] = task
-        for name, real in reals.items():
-            words.view(np.float64)[_PLACES[name]] = real
-        return words, starts, [first, second]
-
-    def _product(self, dense: Tensor, out: Tensor, steps: int) -> tuple[int, np.ndarray]:
-        """Return the address of the C function of a product, and the task to call it with."""
-        ((function, task),) = self.step.matrix.product.prepared(dense, out, self.threads, steps)
-        return ctypes.cast(function, ctypes.c_void_p).value or 0, task
+    def _products(self, matrix: SparseMatrix, count: int, steps: int) -> tuple[int, np.ndarray, np.ndarray]:
+        """Return the address of the C function of both products, and their tasks: `P = Ã X` and `Y = Ã Q`."""
+        x, p = self.rows[0], self.rows[1]
+        ((function, first),) = matrix.product.prepared(x, p, count, 2 * steps)
+        second = first.copy()
+        second[-2:] += 2 * x.nbytes
+        return function.address, first, second
 
 
 _PLACES = {name: place for place, name in enumerate(step_kernels.FIELDS + solve_kernel.INTEGERS + solve_kernel.REALS)}
 """Position of each field of `solve_kernel.SOLVE`."""
+_ROWS = {name: row for row, name in enumerate(("x", "p", "q", "y", "scale", "offset", "output", "z"))}
+"""Row of each matrix of the state's size; the other states follow z, then what Anderson's method remembers."""
+_Z = _ROWS["z"]
+_KERNELS = step_kernels.enter, step_kernels.rows, step_kernels.finish
 
 
-@cache
-def _addresses(c: int, kind: Any) -> tuple[int, ...]:
-    return tuple(kernel(c, kind).address for kernel in (step_kernels.enter, step_kernels.rows, step_kernels.finish))
+def _at(names: Iterable[str]) -> np.ndarray:
+    return np.array([_PLACES[name] for name in names])
+
+
+_AT_RUN = _at(
+    ("first", "second", "features", "mask", "recorded", "bias", "product", "first_product", "second_product", "burst")
+)
+_AT_END, _STATUS = _at(("status", "at_value", "at_best")), _PLACES["status"]
 
 
 @cache

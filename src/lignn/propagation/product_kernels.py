@@ -112,7 +112,7 @@ def _kernel(width: int, index: Any, kind: Any, ahead: int) -> Any:
 
 @cache
 def kernel(width: int, index: torch.dtype, kind: torch.dtype, ahead: int) -> Any:
-    """Return the C function that computes some neighbouring columns of a product.
+    """Return the C function that computes some neighbouring columns of a product; its address is `address`.
 
     Args:
         width: number of columns.
@@ -120,4 +120,7 @@ def kernel(width: int, index: torch.dtype, kind: torch.dtype, ahead: int) -> Any
         kind: type of the entries and of the dense matrices.
         ahead: how many entries ahead to prefetch rows of the dense matrix; 0 for not at all.
     """
-    return ThreadFunction(_kernel(width, NUMPY[index], NUMPY[kind], ahead).address)
+    address = _kernel(width, NUMPY[index], NUMPY[kind], ahead).address
+    function: Any = ThreadFunction(address)
+    function.address = address
+    return function

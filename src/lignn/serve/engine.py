@@ -14,6 +14,7 @@ from queue import Empty, SimpleQueue
 from time import perf_counter
 from typing import Any
 
+from lignn.classifier.update import why_cold
 from lignn.errors import ConflictError, InputError, LignnError
 from lignn.serve.changes import Work
 from lignn.serve.journal import Change, Entry, Journal
@@ -113,8 +114,9 @@ class Engine:
         self.identity = self.place.identity()
         state, self.parameters = self.place.open()
         self._journal = Journal(self.place.journal)  # after the model, so that a wrong name leaves no file behind
-        self._state = self._replayed(state, self._journal.entries(self._included()))
-        self._touched = self._journal.touched()
+        state = self._replayed(state, self._journal.entries(self._included()))
+        _compile(state)
+        self._state, self._touched = state, self._journal.touched()
 
     def _included(self) -> int:
         """Return the number of the last change that the model on the disk has in it; 0 if that is not known."""
@@ -284,3 +286,13 @@ class Engine:
         before, self._state = self.state, replace(state, version=seq)
         if self._follow is not None:
             self._follow(Outcome(self._state, before, ()))
+
+
+def _compile(state: State) -> None:
+    """Solve once more from the equilibrium, and forget it, so that kernels are compiled before the first change.
+
+    Where a solve starts from zero, opening the model has solved already.
+    """
+    prediction = state.prediction
+    if prediction is not None and prediction.solution is not None and not why_cold(prediction.bound):
+        prediction.bound.solve(prediction.solution.value)

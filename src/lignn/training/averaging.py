@@ -26,6 +26,7 @@ class WeightAverage:
         self.module, self.window = module, window
         self.count = 0
         self.mean: dict[str, Tensor] = {}
+        self._places = _places(module) if window > 1 else {}
 
     def add(self) -> None:
         """Take the weights of another epoch into the mean."""
@@ -64,4 +65,15 @@ class WeightAverage:
 
     def _weights(self) -> dict[str, Tensor]:
         """Return weights and statistics, but no counters."""
-        return {name: value for name, value in self.module.state_dict().items() if value.is_floating_point()}
+        return {name: table[key].detach() for name, (table, key) in self._places.items()}
+
+
+def _places(module: nn.Module) -> dict[str, tuple[dict[str, Any], str]]:
+    """Return the table and the key of every weight and statistic; `state_dict` takes longer than Adam's step."""
+    floating = [name for name, value in module.state_dict().items() if value.is_floating_point()]
+    owners = {name: module.get_submodule(name.rpartition(".")[0]) for name in floating}
+    keys = {name: name.rpartition(".")[2] for name in floating}
+    return {
+        name: (owner._parameters if keys[name] in owner._parameters else owner._buffers, keys[name])
+        for name, owner in owners.items()
+    }

@@ -256,7 +256,7 @@ class _Run:
     """Everything that the next epoch depends on."""
 
     def __init__(self, method: Method, generator: Generator, settings: Settings, run_id: str, carry: Carry) -> None:
-        self.method = method
+        self.method = method.train()  # between evaluations; changing the mode takes longer than a small product
         self.run_id = run_id
         self.settings = settings
         self.optimizer = Adam(method.parameters(), settings.lr, settings.weight_decay)
@@ -272,7 +272,6 @@ class _Run:
         """Run one update and one evaluation, and record them."""
         start = time.perf_counter()
         number = len(self.history.epochs)
-        self.method.train()
         self.optimizer.zero_grad()
         if self.settings.input_dropout:
             training = training.drop_features(self.settings.input_dropout, self.generator)
@@ -284,14 +283,15 @@ class _Run:
         epoch.loss.backward()
         self.optimizer.step()
         epoch = dataclasses.replace(epoch, loss=epoch.loss.detach())  # frees the tape before the evaluation
-        self.method.eval()
         with torch.no_grad():
             self.method.project(inference)
         self.average.add()
         scored = self._is_evaluated(number, score)
         if scored:
+            self.method.eval()
             with self.average.in_use():
                 record, eligible = self._evaluate(number, epoch, inference, score)
+            self.method.train()
         else:
             self.history.carry = self.method.passed_on(epoch)
             record, eligible = {}, False
