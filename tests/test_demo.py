@@ -8,7 +8,7 @@ from tests.cli.test_docs import in_this_process
 
 
 def test_the_demo_shows_predictions_and_pages(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(workers, "each", in_this_process)
+    monkeypatch.setattr(workers, "in_rounds", in_this_process)
     demo.run(tmp_path, quick=True)
     output = capsys.readouterr().out
     assert [output.index(f"\n{number}. {title}") for number, (title, _) in enumerate(demo.STEPS, 1)] == sorted(
