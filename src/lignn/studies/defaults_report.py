@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from statistics import mean, median
 
@@ -153,17 +153,17 @@ def curve(good: Sequence[Record]) -> Figure:
     drawing = Figure(figsize=(9.6, 6.0), layout="constrained")
     panels = drawing.subplots(2, 3, squeeze=False).flatten()
     for axes, name in zip(panels, names[:6], strict=False):
-        points: Mapping[str, tuple[float, float]] = {
-            row: (
-                100 * mean(_cell(good, row, name, "differing").values()),
-                100 * mean(_cell(good, row, name, "score").values()),
-            )
-            for row in rows
-            if _cell(good, row, name, "differing")
-        }
-        for row, (share, score) in points.items():
-            axes.plot(share, score, "o" if row != "measured" else "s", color="#1f5f99")
-            axes.annotate(row, (share, score), textcoords="offset points", xytext=(5, 3), fontsize=8)
+        points: dict[tuple[float, float], list[str]] = {}  # rows of the same point share one name
+        for row in rows:
+            if shares := _cell(good, row, name, "differing"):
+                scores = _cell(good, row, name, "score")
+                point = round(100 * mean(shares.values()), 1), round(100 * mean(scores.values()), 1)
+                points.setdefault(point, []).append(row)
+        for point, same in points.items():
+            axes.plot(*point, "o", color="#1f5f99")
+            axes.annotate(", ".join(same), point, textcoords="offset points", xytext=(5, 3), fontsize=8)
+        widest = max([share for share, _ in points] + [1.0])
+        axes.set_xlim(-0.1 * widest, 1.4 * widest)
         axes.set(title=name, xlabel="depend on the start (%)", ylabel="accuracy (%)")
         axes.margins(0.15)
     for axes in panels[len(names) :]:
