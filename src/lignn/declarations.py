@@ -375,7 +375,7 @@ PARAMETERS: dict[str, Parameter] = {
         "Train once more on all known labels, also those of a given validation part; default: on those that fit itself "
         "held back.",
     ),
-    "folds": Parameter("whole number", _TRAINING, "Largest number of fits that hold back other labels, if few."),
+    "folds": Parameter("whole number", _TRAINING, "Largest number of fits that hold back labels, if few are known."),
     "precision": Parameter("text", _TRAINING, choices=PRECISIONS, optional=False),
     "device": Parameter("text", _TRAINING, "Device of PyTorch to compute on, e.g. cpu or cuda.", optional=False),
     "features": Parameter(

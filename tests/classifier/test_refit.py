@@ -67,16 +67,25 @@ def test_labels_that_fit_held_back_are_trained_on_by_default():
     assert paper.split_.val.any()
 
 
-def test_few_labels_are_held_back_in_folds_without_overlap_and_many_are_not():
+def test_few_labels_are_held_back_by_halves_and_many_are_not():
     graph = small_graph()
     held = Holdout.of(graph, None, seed=0, most_folds=3)
-    parts = [held.split, *held.folds]
-    assert (held.own, len(parts)) == (True, 3)
-    assert sum(part.val for part in parts).max() == 1
-    for part in parts:
-        assert torch.equal(part.train | part.val, graph.labelled)
-        assert not (part.train & part.val).any()
+    (half,) = held.folds  # 18 labels of the fifth and 45 of a half are enough
+    assert held.own
+    assert int(half.val.sum()) == 45
+    assert not (held.split.val & half.val).any()
     assert torch.equal(held.split.val, Holdout.of(graph, None, seed=0).split.val)
+    ten = torch.cat([(graph.y == c).nonzero().flatten()[:10] for c in range(graph.num_classes)])
+    fewer = graph.replace(y=torch.full_like(graph.y, -1).index_copy(0, ten, graph.y[ten]))
+    held = Holdout.of(fewer, None, seed=0, most_folds=3)
+    one, other = held.folds
+    assert torch.equal(one.val ^ other.val, fewer.labelled)
+    assert not (held.split.val & one.val).any()
+    for part in (held.split, one, other):
+        assert torch.equal(part.train | part.val, fewer.labelled)
+        assert not (part.train & part.val).any()
+    (same,) = Holdout.of(fewer, None, seed=0, most_folds=2).folds
+    assert torch.equal(same.val, one.val)
     many = random_graph(n=4000)
     held = Holdout.of(many, None, seed=0, most_folds=3)
     assert held.folds == ()
@@ -100,10 +109,10 @@ def test_the_temperature_is_of_labels_that_no_weight_has_seen(monkeypatch):
     graph = small_graph()
     one = NodeClassifier(folds=3, **QUICK).fit(graph)
     *folds, (_, last) = seen
-    assert len(folds) == 2
+    assert len(folds) == 1
     assert all(not (split.val & known).any() for split, known in folds)
     assert torch.equal(last, graph.labelled)
-    assert one.calibration_.nodes == 3 * 18
+    assert one.calibration_.nodes == 18 + 45
 
 
 @pytest.mark.filterwarnings("ignore::lignn.errors.ConvergenceWarning")  # without the proof, a solve may not end

@@ -22,7 +22,7 @@ _BINS = 15
 _TINY = 1e-12
 _RANGE = (-3.0, 3.0)
 """Of the temperature's logarithm."""
-_SPREAD = 0.3
+_SPREAD = 0.5
 """Standard deviation of the temperature's logarithm before any label is seen; it decides where labels are few."""
 
 

@@ -22,6 +22,9 @@ ENOUGH = 500
 POOLED = 50
 """Number of held-back labels below which a fit holds back other ones too, in folds."""
 
+HALF = 0.5
+"""Share of the labels that such a fold holds back: the temperature gains more by them than the fold's network loses."""
+
 
 @dataclass(frozen=True)
 class Holdout:
@@ -47,7 +50,8 @@ class Holdout:
             given: the user's split; None for all known labels.
             seed: draws what is held back.
             most_folds: largest number of folds. With one, a fifth of the labels is held back. With several, a fifth but
-                at most `ENOUGH`, and of few labels more folds, until `POOLED` of them have been held back in all.
+                at most `ENOUGH`, and if these are few, the two halves in turn, the one without that fifth first, until
+                `POOLED` labels have been held back in all.
         """
         split = own_split(graph, seed) if given is None else checked_split(graph, given)
         if given is not None and (split.val & graph.labelled).any():
@@ -60,8 +64,9 @@ class Holdout:
         split = hold_back(graph, whole, seed, share)
         held = int((split.val & graph.labelled).sum())
         ordered = has_known(graph, "time") or has_known(graph, "group")
-        count = 1 if ordered or not held else min(most_folds, math.ceil(POOLED / held))
-        return cls(split, True, tuple(hold_back(graph, whole, seed, share, fold) for fold in range(1, count)))
+        wanted = 0 if ordered or not held else math.ceil((POOLED - held) / (HALF * known))
+        folds = range(1, 1 + min(wanted, most_folds - 1))
+        return cls(split, True, tuple(hold_back(graph, whole, seed, HALF, fold) for fold in folds))
 
 
 def own_split(graph: Graph, seed: int) -> Split:

@@ -81,8 +81,8 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         calibrate: fit a temperature to the held-out labels.
         refit: train once more on all known labels, for as many epochs as the best epoch took. None for the preset
             "practical": only on labels that `fit` itself has held back, not on a given validation part.
-        folds: largest number of fits that hold back other labels, if `fit` holds back few; their predictions of these
-            labels give the temperature and the validation score.
+        folds: largest number of fits that hold back labels, if one holds back few: a fifth, then one half, then the
+            other. Their predictions of these labels give the temperature and the validation score.
         precision: "float32" or "float64".
         device: PyTorch device to compute on. Random numbers are drawn on the CPU, so a seed gives the same masks
             everywhere. Not run on an accelerator by this project's tests.
