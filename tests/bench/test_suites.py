@@ -110,9 +110,22 @@ def test_baselines_compare_like_with_like():
         ours, edges, csr = contest(problem).values()
         torch.testing.assert_close(edges(), csr(), atol=1e-5, rtol=1e-4)
         ours()
-    for contest in (baselines.gcn_training, baselines.gat_training, baselines.ignn_training):
+    for contest in (baselines.gcn_training, baselines.gat_training):
         for update in contest(problem).values():
             update()
+
+
+@pytest.mark.parametrize("evaluates", [False, True])
+def test_both_sides_of_ignn_learn_the_same(monkeypatch, evaluates):
+    methods = []
+    make = torch.optim.Adam
+    monkeypatch.setattr(torch.optim, "Adam", lambda weights, lr: make(methods.append(list(weights)) or methods[-1], lr))
+    for run in baselines.ignn_training(load_task(1000), evaluates).values():
+        for _ in range(3):
+            run()
+    ours, theirs = methods
+    for weight, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(weight.detach(), other.detach(), atol=1e-4, rtol=1e-3)
 
 
 def test_slope_of_a_power():

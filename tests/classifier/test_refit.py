@@ -9,7 +9,7 @@ import torch
 
 import lignn
 from lignn import NodeClassifier, Split, datasets
-from lignn.classifier import fitting
+from lignn.classifier import first_training, fitting
 from lignn.classifier.holdout import ENOUGH, Holdout
 from lignn.labels import KnownLabels
 from lignn.methods.starts import Starts
@@ -122,6 +122,81 @@ def test_a_proof_is_given_up_only_where_training_labels_cannot_be_learned_with_i
     chains = datasets.load("chains-10")
     assert NodeClassifier(**options).fit(chains, chains.splits[0])._fitted.settings.values["contraction"] == "free"
     assert NodeClassifier(**options).fit(small_graph())._fitted.settings.values["contraction"] == "proved"
+
+
+TIGHT = {"hidden": 16, "max_epochs": 30, "folds": 1, "refit": False, "calibrate": False}
+
+
+@pytest.fixture
+def early(monkeypatch):
+    """Decide after 20 epochs whether a training is too tight."""
+    monkeypatch.setattr(first_training, "_least", lambda _: 20)
+
+
+@pytest.fixture
+def too_tight(early, monkeypatch):
+    """Give up every proof; return a list with one entry for each time."""
+    decided = []
+    monkeypatch.setattr(first_training.FirstTraining, "_is_too_tight", lambda *_: decided.append(1) or True)
+    return decided
+
+
+@pytest.mark.filterwarnings("ignore::lignn.errors.ConvergenceWarning")
+def test_a_training_that_is_too_tight_ends_early_and_leaves_no_trace(too_tight):
+    graph, split, seen = small_graph(), small_split(), []
+    auto = NodeClassifier(contraction="auto", **TIGHT).fit(
+        graph, split, progress=lambda history: seen.append(len(history.epochs))
+    )
+    assert too_tight == [1]
+    assert seen == [*range(1, 21), *range(1, len(auto.history_.epochs) + 1)]
+    free = NodeClassifier(contraction="free", **TIGHT).fit(graph, split)
+    assert auto._fitted.settings.values["contraction"] == "free"
+    assert torch.equal(weights(auto), weights(free))
+
+
+@pytest.mark.filterwarnings("ignore::lignn.errors.ConvergenceWarning")
+def test_a_training_that_gave_up_the_proof_resumes_to_the_bit(too_tight, tmp_path):
+    graph, split = small_graph(), small_split()
+
+    def fitted(**options):
+        return NodeClassifier(contraction="auto", **TIGHT).fit(graph, split, **options)
+
+    def interrupt(history):
+        if too_tight and len(history.epochs) == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fitted(checkpoint=tmp_path / "checkpoint", progress=interrupt)
+    assert len(too_tight) == 1
+    resumed = fitted(checkpoint=tmp_path / "checkpoint")
+    assert len(too_tight) == 2
+    assert torch.equal(weights(resumed), weights(fitted()))
+
+
+@pytest.mark.filterwarnings("ignore::lignn.errors.ConvergenceWarning")
+def test_without_scores_it_is_decided_after_the_last_epoch(too_tight, monkeypatch):
+    """No epoch can be kept before."""
+    monkeypatch.setattr(first_training.FirstTraining, "_score", lambda *_: None)
+    seen = []
+    one = NodeClassifier(contraction="auto", **TIGHT).fit(
+        small_graph(), small_split(), progress=lambda history: seen.append(len(history.epochs))
+    )
+    assert too_tight == [1]
+    assert seen == [*range(1, 31)] * 2
+    assert one._fitted.settings.values["contraction"] == "free"
+
+
+@pytest.mark.usefixtures("early")
+def test_an_interruption_while_it_is_decided_keeps_the_proved_training(monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(first_training.FirstTraining, "_is_too_tight", interrupted)
+    one = NodeClassifier(contraction="auto", **TIGHT)
+    with pytest.raises(KeyboardInterrupt):
+        one.fit(small_graph(), small_split())
+    assert one._fitted.settings.values["contraction"] == "proved"
+    assert len(one.history_.epochs) == 20
 
 
 def test_the_loss_of_a_guess_is_the_entropy_of_the_shares():

@@ -1,5 +1,7 @@
 """IGNN*: projection, contraction, and the implicit gradient against the unrolled one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -117,6 +119,20 @@ def test_implicit_gradient_equals_the_unrolled_one(options, solver):
     for name, slope in unrolled_gradients(method, problem).items():
         torch.testing.assert_close(implicit[name], slope, rtol=0, atol=1e-9)
     assert solves(taped(method, problem))["backward"]["status"] == "converged"
+
+
+def test_gradient_of_dense_features_equals_the_unrolled_one():
+    graph, split, _ = small_problem(3)
+    slopes = []
+    for pass_back in (lambda method, problem: gradients(method, problem), unrolled_gradients):
+        x = graph.x.double().clone().requires_grad_()
+        problem = replace(Problem.of(graph, split.train, torch.float64), x=x)
+        method = ignn(graph, solver=TIGHT)
+        method.prepare(problem)
+        pass_back(method, problem)
+        slopes.append(x.grad)
+    assert slopes[0].abs().max() > 1e-4
+    torch.testing.assert_close(slopes[0], slopes[1], rtol=0, atol=1e-9)
 
 
 def test_gradient_against_finite_differences():

@@ -66,40 +66,59 @@ class FirstTraining:
 
         If the contraction is to be chosen, it is the proved one, unless training shows that its limit is too tight:
         where labels must act strongly, the training labels cannot be learned with it. Held-out labels have no say.
+        This is known after the setting `least_epochs`, and a training that is too tight ends then.
         """
         chosen = settings.with_contraction("proved") if settings.chooses_contraction else settings
         assembly = self._assembled(chosen)
         if settings.chooses_contraction and assembly.method.on(assembly.inference).lipschitz is None:
             settings = chosen = settings.with_contraction("free")
             assembly = self._assembled(chosen)
-        history, interrupted = self._history(chosen, assembly, checkpoint)
-        if interrupted or not settings.chooses_contraction:
-            return chosen, assembly.method, history, interrupted
-        free = settings.with_contraction("free")
+        if not settings.chooses_contraction:
+            return chosen, assembly.method, *self._history(chosen, assembly, checkpoint, self.progress)
+        free, found = settings.with_contraction("free"), _Finding()
+
+        def watch(history: History) -> None:
+            if self.progress is not None:
+                self.progress(history)
+            known = len(history.epochs) == _least(settings) and history.end is None
+            # A training can end early if it is this process's alone, and has an epoch to keep.
+            if known and history.best >= 0 and assembly.inference.processes.count == 1:
+                found.too_tight = self._is_too_tight(free, assembly, history)
+                if found.too_tight:
+                    raise KeyboardInterrupt  # nobody would use the rest of this training
+
+        history, interrupted = self._history(chosen, assembly, checkpoint, watch)
+        if interrupted and not found.too_tight:
+            return chosen, assembly.method, history, True
         try:
-            if self._is_too_tight(free, assembly, history):
+            if found.too_tight is None:
+                found.too_tight = self._is_too_tight(free, assembly, history)
+            if found.too_tight:
                 other = self._assembled(free)
-                better, interrupted = self._history(free, other, None)
+                better, interrupted = self._history(free, other, None, self.progress)
                 return free, other.method, better, interrupted
         except KeyboardInterrupt:
-            interrupted = True
-        return chosen, assembly.method, history, interrupted
+            return chosen, assembly.method, history, True
+        return chosen, assembly.method, history, False
 
     def _assembled(self, settings: Settings) -> Assembly:
         return assembled(settings, self.graph, self.known, self.split.held_out)
 
     def _is_too_tight(self, free: Settings, assembly: Assembly, history: History) -> bool:
         """Return whether the training labels are fitted poorly, and better by a short training without the limit."""
-        count = min(len(history.epochs), free.values.get("least_epochs", 1))
+        count = min(len(history.epochs), _least(free))
         loss = _late_loss(history, count)
         if loss <= _POOR * assembly.training.labels.loss_of_guess():
             return False
         trial = self._assembled(free).train(None, replace(free.training, max_epochs=count))
         return trial.end is End.EPOCHS and _late_loss(trial, count) < _LOWER * loss
 
-    def _history(self, settings: Settings, assembly: Assembly, checkpoint: Checkpoint | None) -> tuple[History, bool]:
+    def _history(
+        self, settings: Settings, assembly: Assembly, checkpoint: Checkpoint | None, progress: Progress | None
+    ) -> tuple[History, bool]:
+        """Train; return what happened, and whether training was interrupted."""
         score, options = None, settings.training
-        least = min(options.max_epochs, settings.values.get("least_epochs", 1))
+        least = min(options.max_epochs, _least(settings))
         if assembly.inference.space.count(self.split.val & self.graph.labelled) > 0:
             score = self._score(assembly)
             options = replace(options, first_epoch=least - 1) if self.again else options
@@ -107,7 +126,7 @@ class FirstTraining:
             options = replace(options, max_epochs=min(options.max_epochs, max(options.patience, least)))
         file, identity = checkpoint or (None, "")
         try:
-            history = assembly.train(score, options, path=file, run_id=identity, progress=self.progress)
+            history = assembly.train(score, options, path=file, run_id=identity, progress=progress)
         except training.Interrupted as interruption:
             return interruption.history, True
         if history.best < 0 and history.end is End.NON_FINITE:
@@ -118,6 +137,18 @@ class FirstTraining:
     def _score(self, assembly: Assembly) -> Scorer:
         parts = {part: getattr(self.split, part) & self.graph.labelled for part in ("train", "val")}
         return score_on(self.graph, parts, self.metric, assembly.inference.space)
+
+
+@dataclass
+class _Finding:
+    """Whether the limit of a training is too tight; None: not known yet."""
+
+    too_tight: bool | None = None
+
+
+def _least(settings: Settings) -> int:
+    """Return the smallest number of epochs that a training takes, after which it is known whether it is too tight."""
+    return settings.values.get("least_epochs", 1)
 
 
 def _late_loss(history: History, count: int) -> float:

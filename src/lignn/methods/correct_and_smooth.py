@@ -43,13 +43,13 @@ def corrected(lazy: Adjacency, labels: KnownLabels, base: Tensor, steps: int) ->
     """Return the result of so many steps of `correct`; the residuals are propagated, which needs no offset."""
     nodes = labels.mask.nonzero().flatten()
     known = nodes.to(base.device)
-    return base + propagate(lazy, torch.zeros_like(base), nodes, labels.onehot[known] - base[known], steps)[1]
+    return base + propagate(lazy, None, nodes, labels.onehot[known] - base[known], steps)
 
 
 def smoothed(lazy: Adjacency, labels: KnownLabels, start: Tensor, steps: int) -> Tensor:
     """Return the result of so many steps of `smooth`."""
     nodes = labels.mask.nonzero().flatten()
-    return propagate(lazy, start, nodes, labels.onehot[nodes.to(start.device)], steps)[1]
+    return propagate(lazy, start, nodes, labels.onehot[nodes.to(start.device)], steps)
 
 
 def iterate(step: Map, start: Tensor, steps: int) -> Iterator[Tensor]:

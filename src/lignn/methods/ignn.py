@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import torch
 from torch import Generator, Tensor
+from torch.autograd.function import once_differentiable
 
 from lignn.backbones.layers import check_sizes, uniform
-from lignn.equilibrium import Implicit, Solution, differentiable, solve
+from lignn.equilibrium import Map, Solution, solve
 from lignn.equilibrium.solvers import Solver
 from lignn.errors import ConfigError
 from lignn.methods.problem import Problem
 from lignn.methods.representation import Representation
-from lignn.propagation import Adjacency
+from lignn.propagation import Adjacency, SparseMatrix
 
 
 class IGNN(Representation):
@@ -63,47 +63,56 @@ class IGNN(Representation):
 
     def represent(self, problem: Problem, known: Solution | None = None) -> Solution:
         """Return the equilibrium of `Z ↦ ReLU(Ã Z W + Ã X Ω)`."""
-        adj = problem.adjacency()
-        assert problem.x is not None
-        step = RectifiedMap(adj, self.weight, adj @ (problem.x @ self.omega))
-        start = step.offset.detach().relu()  # the step from zero, which needs no products
+        adj, x, weight = problem.adjacency(), problem.x, self.weight.detach()
+        assert x is not None
+        solution = known or self._solve(adj, weight, adj @ (x @ self.omega.detach()))
+
+        def backward(b: Tensor) -> Tensor:
+            active = solution.value > 0
+            solution.adjoints.append(
+                solve(lambda g: torch.addmm(b, adj.T @ (g * active), weight.T), b, self.solver, throw=False)
+            )
+            return solution.adjoints[-1].value * active
+
+        value = _Equilibrium.apply(self.weight, self.omega, x, solution.value, adj, backward)
+        return replace(solution, value=value)
+
+    def _solve(self, adj: Adjacency, weight: Tensor, offset: Tensor) -> Solution:
+        """Solve `Z = ReLU(Ã Z W + B)`."""
+        start = offset.relu()  # the step from zero, which needs no products
         if not start.norm().isfinite():
             start = torch.zeros_like(start)  # the solve then ends as non-finite at its first step
-        solution = known or solve(step, start, self.solver, throw=False)
-        return differentiable(step, solution, self.solver, gradient=Implicit(solver=self.solver))
+        return solve(lambda z: torch.addmm(offset, adj @ z, weight).relu_(), start, self.solver, throw=False)
 
 
-@dataclass(frozen=True, eq=False)
-class RectifiedMap:
-    """`Z ↦ ReLU(Ã Z W + B)`.
+class _Equilibrium(torch.autograd.Function):
+    """The solved Z; backward by the implicit formula.
 
-    Attributes:
-        adj: Ã.
-        weight: W.
-        offset: B.
+    The gradient before ReLU is `H = G ∘ [Z > 0]` with the adjoint `G = Ãᵀ H Wᵀ + ∂L/∂Z`. Those of the weights are
+    `Zᵀ Ãᵀ H` and `Xᵀ Ãᵀ H`. So a known Z is differentiated without one more step of the map.
     """
 
-    adj: Adjacency
-    weight: Tensor
-    offset: Tensor
+    @staticmethod
+    def forward(
+        ctx: Any,
+        weight: Tensor,  # noqa: ARG004
+        omega: Tensor,
+        x: Tensor | SparseMatrix,
+        z: Tensor,
+        adj: Adjacency,
+        backward: Map,
+    ) -> Tensor:
+        ctx.save_for_backward(omega, z)
+        ctx.x, ctx.adj, ctx.solve = x, adj, backward
+        return z.view_as(z)
 
-    def __call__(self, z: Tensor) -> Tensor:
-        """Compute one step."""
-        return torch.addmm(self.offset, self.adj @ z, self.weight).relu_()
-
-    def taped(self, z: Tensor) -> tuple[Tensor, Callable[[Tensor, Solver], Solution]]:
-        """Compute one step with the gradients of W and B; also return what solves its adjoint in Z.
-
-        The adjoint is `G = Ãᵀ (G ∘ active) Wᵀ + ∂L/∂Z`. Without it on the tape, autograd does not compute one more step
-        of it for Z, which nobody needs.
-        """
-        out = self(z.detach())
-        active, transposed = out.detach() > 0, self.weight.detach().T
-
-        def solve_adjoint(b: Tensor, solver: Solver) -> Solution:
-            return solve(lambda g: torch.addmm(b, self.adj.T @ (g * active), transposed), b, solver, throw=False)
-
-        return out, solve_adjoint
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, b: Tensor) -> tuple[Tensor | None, ...]:
+        omega, z = ctx.saved_tensors
+        propagated = ctx.adj.T @ ctx.solve(b)
+        features = propagated @ omega.T if ctx.needs_input_grad[2] else None
+        return z.T @ propagated, ctx.x.T @ propagated, features, None, None, None
 
 
 def project_columns(weight: Tensor, radius: float) -> Tensor:

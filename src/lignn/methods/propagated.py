@@ -18,7 +18,7 @@ from lignn.methods.label_inputted import LabelInputted
 from lignn.methods.masking import ShareOfTraining
 from lignn.methods.problem import Prediction, Problem
 from lignn.methods.steps import BoundLabelInputted, PropagationStep
-from lignn.propagation.walk import propagate
+from lignn.propagation.walk import last_states
 
 
 class LPA(LabelInputted):
@@ -64,10 +64,10 @@ class BoundLPA(BoundLabelInputted):
         labels = self.problem.labels
         nodes = labels.mask.nonzero().flatten()
         with torch.no_grad():
-            first = torch.zeros_like(labels.onehot) if start is None else start.detach()
-            rows = labels.onehot[nodes.to(first.device)]
+            rows = labels.onehot[nodes.to(labels.onehot.device)]
             lazy = cast(PropagationStep, self.method.step).operator(self.problem)
-            last, value = propagate(lazy, first, nodes, rows, solver.max_steps)
+            first = None if start is None else start.detach()
+            last, value = last_states(lazy, first, nodes, rows, solver.max_steps)
             change = Change(value - last, value)
             if not math.isfinite(change.length):
                 return super().solve(start, solver)  # finds the step at which the state became infinite

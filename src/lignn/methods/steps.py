@@ -279,8 +279,7 @@ def as_probabilities(scores: Tensor, multilabel: bool) -> Tensor:
         return scores.clamp(0, 1)
     positive = scores.clamp(min=0)
     total = positive.sum(1, keepdim=True)
-    uniform = torch.full_like(scores, 1 / scores.shape[1])
-    return torch.where(total > 0, positive / total.clamp(min=torch.finfo(scores.dtype).tiny), uniform)
+    return torch.where(total > 0, positive / total.clamp(min=torch.finfo(scores.dtype).tiny), 1 / scores.shape[1])
 
 
 def first_step(fn: Map, start: Tensor, space: Space) -> Tensor:

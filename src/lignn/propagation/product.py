@@ -1,4 +1,4 @@
-"""The one place that chooses how a product runs on the CPU: kernel, threads, prefetching, huge pages, order of rows.
+"""The one place that chooses how a product runs on the CPU: kernel, threads, prefetching, huge pages, order, tiles.
 
 Everything that depends only on the matrix and on the number of columns is chosen once and kept. A product of a small
 matrix takes a few microseconds, and most of them are this file, so `__call__` does no more than it has to.
@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lignn.propagation import locality, threads
+from lignn.propagation import locality, threads, tiles
 from lignn.propagation.product_kernels import kernel, pack_task
 
 BLOCK_BYTES = 512  # bytes of a row per pass: two vectors of this size fill half of the AVX-512 registers
@@ -40,13 +40,16 @@ class Product:
         indices: column of each entry.
         values: the entries.
         columns: number of columns of the matrix.
+        lasting: whether many products are expected, so that entries may be stored once more, in tiles.
     """
 
-    def __init__(self, indptr: Tensor, indices: Tensor, values: Tensor, columns: int) -> None:
+    def __init__(self, indptr: Tensor, indices: Tensor, values: Tensor, columns: int, lasting: bool = False) -> None:
         self.rows, self.entries = indptr.shape[0] - 1, indices.shape[0]
-        self.arrays: tuple[Tensor, Tensor, Tensor, Tensor | None] = indptr, indices, values, None
+        self.arrays: locality.Arrays = indptr, indices, values, None
         self._passes: dict[int, tuple[list[Pass], int]] = {}
         self._until_ordered = locality.REPAID_AFTER if self.rows == columns else 0
+        self._tileable = lasting and self.rows != columns
+        self._tiles: dict[int, tiles.Tiles] = {}
 
     def __call__(self, dense: Tensor) -> Tensor:
         """Return the product with a dense matrix of the same dtype on the CPU."""
@@ -65,18 +68,22 @@ class Product:
 
     def _choose(self, width: int, dense: Tensor) -> tuple[list[Pass], int]:
         """Return the kernel and the task of each pass over the columns, and the multiplications; 0 for one thread."""
-        indptr, indices, values, order = self.arrays
-        block = BLOCK_BYTES // dense.element_size()
-        prefetches = dense.nbytes > PREFETCH_ABOVE and width >= PREFETCH_FROM
-        addresses = [0 if array is None else array.data_ptr() for array in (indptr, indices, values, order)]
-        ahead = PREFETCH_AHEAD if prefetches else 0
-        passes = []
-        for column in range(0, width, block):
-            function = kernel(min(block, width - column), indices.dtype, values.dtype, ahead)
-            passes.append((function, (*addresses, self.rows, self.entries, width, column)))
         multiplications = self.entries * max(width, NARROW)
         result = self.rows * width * dense.element_size()
         small = multiplications <= threads.PARALLEL_ABOVE and result <= threads.HUGE_PAGES_ABOVE
+        block, row_bytes = BLOCK_BYTES // dense.element_size(), min(width * dense.element_size(), BLOCK_BYTES)
+        stored = None if small or not self._tileable else tiles.tiled(*self.arrays[:3], len(dense), row_bytes)
+        if stored is not None:
+            self._tiles[width] = stored
+        arrays, together = (self.arrays, 1) if stored is None else (stored.arrays, stored.together)
+        prefetches = dense.nbytes > PREFETCH_ABOVE and width >= PREFETCH_FROM and stored is None
+        addresses = [0 if array is None else array.data_ptr() for array in arrays]
+        ahead = PREFETCH_AHEAD if prefetches else 0
+        rows, index, kind = len(arrays[0]) - 1, arrays[1].dtype, arrays[2].dtype
+        passes = []
+        for column in range(0, width, block):
+            function = kernel(min(block, width - column), index, kind, ahead, adds=stored is not None)
+            passes.append((function, (*addresses, rows, self.entries, width, column, together)))
         chosen = self._passes[width] = passes, 0 if small else multiplications
         return chosen
 
@@ -99,6 +106,8 @@ class Product:
 
     def _in_threads(self, passes: list[Pass], multiplications: int, address: int, out: Tensor) -> None:
         threads.use_huge_pages(out)
+        if out.shape[1] in self._tiles:
+            out.zero_()  # the parts of a row are added to it
         count = threads.threads_for(multiplications)
         for function, fixed in passes:
             task = ctypes.create_string_buffer(pack_task(0, *fixed, _shares(count), address, out.data_ptr()))

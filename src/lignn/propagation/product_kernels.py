@@ -24,6 +24,7 @@ FIELDS = (
     "shares_taken",  # counter from which the threads take shares of the rows
     "indptr", "indices", "values", "order",  # addresses; the rows of the matrix are stored in this order, 0: their own
     "rows", "entries", "stride", "column",  # counts; column: the first one
+    "together",  # so many rows, from a multiple of this number on, belong to one thread
     "shares", "dense", "out",
 )  # fmt: skip
 """What a task is: 64-bit integers that all threads of one product read."""
@@ -66,8 +67,9 @@ def row_at(indptr, rows, entry):  # type: ignore[no-untyped-def]
 
 
 @cache
-def _kernel(width: int, index: Any, kind: Any, ahead: int) -> Any:
+def _kernel(width: int, index: Any, kind: Any, ahead: int, adds: bool) -> Any:
     """Compile the C function that computes `width` neighbouring columns of a product, one share after the other."""
+    same = kind(1)
 
     def kernel(pointer):  # type: ignore[no-untyped-def]
         task = carray(pointer, 1)[0]
@@ -78,17 +80,23 @@ def _kernel(width: int, index: Any, kind: Any, ahead: int) -> Any:
         order = carray(as_pointer(task.order), (task.rows,), index)
         dense = carray(as_pointer(task.dense), (1,), kind)
         out = carray(as_pointer(task.out), (1,), kind)
-        stride, column = np.uint64(task.stride), np.uint64(task.column)
+        stride, column, together = np.uint64(task.stride), np.uint64(task.column), np.uint64(task.together)
         one, shares, ordered = np.uint64(1), np.uint64(task.shares), task.order != 0
         share = np.uint64(count_up(pointer))
         while share < shares:
             # Shares have equally many entries, not rows: few rows of a power-law graph hold most entries.
             first = row_at(indptr, rows, count * share // shares)
             last = rows if share + one == shares else row_at(indptr, rows, count * (share + one) // shares)
+            if adds:  # parts of one row must not belong to two threads
+                first -= first % together
+                last -= last % together if last < rows else np.uint64(0)
             for row in range(first, last):
+                target = np.uint64(order[row]) if ordered else row
                 # With two sums, over even and odd entries, an addition does not wait for the one before it.
                 even = zeros(dense, width)
                 odd = zeros(dense, width)
+                if adds:  # known to the compiler
+                    even = add_scaled(even, same, out, target * stride + column)
                 entry = np.uint64(indptr[row])
                 stop = np.uint64(indptr[row + one])
                 while entry + one < stop:
@@ -103,7 +111,6 @@ def _kernel(width: int, index: Any, kind: Any, ahead: int) -> Any:
                     entry += one
                 if entry < stop:
                     even = add_scaled(even, values[entry], dense, np.uint64(indices[entry]) * stride + column)
-                target = np.uint64(order[row]) if ordered else row
                 store(add(even, odd), out, target * stride + column)
             share = np.uint64(count_up(pointer))
 
@@ -111,7 +118,7 @@ def _kernel(width: int, index: Any, kind: Any, ahead: int) -> Any:
 
 
 @cache
-def kernel(width: int, index: torch.dtype, kind: torch.dtype, ahead: int) -> Any:
+def kernel(width: int, index: torch.dtype, kind: torch.dtype, ahead: int, adds: bool = False) -> Any:
     """Return the C function that computes some neighbouring columns of a product; its address is `address`.
 
     Args:
@@ -119,8 +126,9 @@ def kernel(width: int, index: torch.dtype, kind: torch.dtype, ahead: int) -> Any
         index: type of the row pointers and indices.
         kind: type of the entries and of the dense matrices.
         ahead: how many entries ahead to prefetch rows of the dense matrix; 0 for not at all.
+        adds: whether the sums are added to what the result holds, so that a row can be stored in several parts.
     """
-    address = _kernel(width, NUMPY[index], NUMPY[kind], ahead).address
+    address = _kernel(width, NUMPY[index], NUMPY[kind], ahead, adds).address
     function: Any = ThreadFunction(address)
     function.address = address
     return function

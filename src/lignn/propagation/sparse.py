@@ -290,7 +290,7 @@ class SparseMatrix:
     @cached_property
     def product(self) -> Any:
         """The product on the CPU, with everything that was chosen for it."""
-        return _kernels().Product(*self._arrays, self.shape[1])
+        return _kernels().Product(*self._arrays, self.shape[1], lasting=self._pattern is None)
 
     def __getstate__(self) -> dict[str, Any]:
         # Addresses of memory cannot be copied or pickled. They are found again at the first product.

@@ -3,7 +3,8 @@
 In `W = S Z` a step is `W ↦ (1-λ) W + λ S² (A W)`, which needs no entries of the matrix: each row adds up rows of W. The
 state stays in that form for all steps, and its nodes in the order of their degrees. Then the rows of hubs, which are
 gathered most, lie side by side, and neighbouring rows have equally many entries, so that the processor predicts where a
-row ends. Matrices of other forms, and other devices, take steps with ordinary products.
+row ends. A self-loop is a part of the factor of a node's own row. Matrices of other forms, and other devices, take
+steps with ordinary products.
 """
 
 from __future__ import annotations
@@ -40,11 +41,11 @@ class Walk:
     """The matrix `keep I + S A S` of an undirected graph without weights, with nodes in the order of their degrees.
 
     Attributes:
-        indptr: row pointers of A.
-        indices: column of each entry of A.
+        indptr: row pointers of A without self-loops.
+        indices: column of each of its entries.
         scale: the diagonal of S.
         factors: the diagonal of `S²`.
-        keep: one number.
+        keep: factor of the own row of each node, which contains its self-loop.
         order: the node of each row.
         place: the row of each node.
         inverse: the entry of S⁻¹ of each node.
@@ -66,37 +67,53 @@ class Walk:
         place = np.empty_like(order)
         place[order] = np.arange(len(order), dtype=order.dtype)
         rows = pattern[order]
-        columns = place[rows.indices]
+        columns, row = place[rows.indices], np.repeat(np.arange(len(order)), np.diff(rows.indptr))
+        loops = np.bincount(row[columns == row], minlength=len(order))
+        columns = columns[columns != row]
         # Half as much to read. Kernels take int16 for uint16, because PyTorch cannot unpickle tensors of uint16.
         half = len(order) <= 1 << 16
         columns = columns.astype(np.uint16).view(np.int16) if half else columns.astype(rows.indices.dtype)
-        ordered = torch.from_numpy(scale[order])
-        arrays = rows.indptr.astype(pattern.indices.dtype), columns, order, place
-        indptr, indices, nodes, places = (torch.from_numpy(array) for array in arrays)
-        inverse = torch.from_numpy(1 / scale)
-        return cls(indptr, indices, ordered, ordered.square(), ordered.new_tensor([keep]), nodes, places, inverse)
+        indptr = rows.indptr - np.concatenate([[0], loops.cumsum()])
+        arrays = indptr.astype(pattern.indices.dtype), columns, order, place
+        starts, indices, nodes, places = (torch.from_numpy(array) for array in arrays)
+        ordered, inverse = torch.from_numpy(scale[order]), torch.from_numpy(1 / scale)
+        factors = ordered.square()
+        return cls(starts, indices, ordered, factors, keep + factors * torch.from_numpy(loops), nodes, places, inverse)
 
-    def steps(self, start: Tensor, nodes: Tensor, rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    def last_states(self, start: Tensor | None, nodes: Tensor, rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
         """Return the states before and after the last of `count` steps; see `propagate`."""
-        n, c = start.shape
-        known = self.place[nodes]
+        before, after = self._steps(start, nodes, rows, count, alone=1)
+        return self._values(before, rows.shape[1]), self._values(after, rows.shape[1])
+
+    def last_state(self, start: Tensor | None, nodes: Tensor, rows: Tensor, count: int) -> Tensor:
+        """Return the state after `count` steps."""
+        return self._values(self._steps(start, nodes, rows, count, alone=0)[1], rows.shape[1])
+
+    def _steps(
+        self, start: Tensor | None, nodes: Tensor, rows: Tensor, count: int, alone: int
+    ) -> tuple[Tensor, Tensor]:
+        """Take `count` steps, the last ones `alone`; return W before them, if there is one, and after them."""
+        n, known = len(self.order), self.place[nodes]
         clamped = _padded(rows * self.scale[known, None])
         resets = np.full(n, -1, np.int32)
         resets[known.numpy()] = np.arange(len(known), dtype=np.int32)
-        state, other = (start.new_empty((n, clamped.shape[1])) for _ in range(2))
-        _take_rows(start, self.order, self.scale, state)
+        state, other = (rows.new_empty((n, clamped.shape[1])) for _ in range(2))
+        if start is None:
+            state.zero_()
+        else:
+            _take_rows(start, self.order, self.scale, state)
         burst = max(BURST // max(len(self.indices) * state.shape[1], 1), 1)
         done = 0
         while done < count:
             before = state[known]  # rows that are not clamped yet, of the last state at the end
             state.index_copy_(0, known, clamped)
-            taken = min(burst, max(count - 1 - done, 1))  # the last one alone: its start is a result
+            taken = min(burst, max(count - alone - done, 1))
             self._walk(state, other, resets, clamped, taken)
             if taken % 2:
                 state, other = other, state
             done += taken
         other[known] = before
-        return self._values(other, c), self._values(state, c)
+        return other, state
 
     def _values(self, state: Tensor, columns: int) -> Tensor:
         """Return `S⁻¹ W` with the nodes in their own order."""
@@ -142,21 +159,36 @@ def _padded(rows: Tensor) -> Tensor:
     return padded
 
 
-def propagate(lazy: Adjacency, start: Tensor, nodes: Tensor, rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return the states before and after the last of `count` steps `Z ↦ A_λ clamp(Z)`.
+def propagate(lazy: Adjacency, start: Tensor | None, nodes: Tensor, rows: Tensor, count: int) -> Tensor:
+    """Return the state after `count` steps `Z ↦ A_λ clamp(Z)`.
 
     Args:
         lazy: A_λ.
-        start: the state before the first step, n × c.
+        start: the state before the first step, n × c; None for zeros.
         nodes: the known nodes, on the CPU.
         rows: the rows that known nodes are reset to before every step.
-        count: number of steps, at least one.
+        count: number of steps.
     """
-    walk = lazy.walk
-    if walk is not None and start.is_cpu and start.shape[1] <= WIDEST and count:
-        return walk.steps(start, nodes, rows, count)
-    last = state = start
-    nodes = nodes.to(start.device)
+    walk = _walk_of(lazy, rows, count)
+    return (
+        last_states(lazy, start, nodes, rows, count)[1] if walk is None else walk.last_state(start, nodes, rows, count)
+    )
+
+
+def last_states(
+    lazy: Adjacency, start: Tensor | None, nodes: Tensor, rows: Tensor, count: int
+) -> tuple[Tensor, Tensor]:
+    """Return the states before and after the last of `count` steps, see `propagate`."""
+    walk = _walk_of(lazy, rows, count)
+    if walk is not None:
+        return walk.last_states(start, nodes, rows, count)
+    last = state = rows.new_zeros((lazy.shape[0], rows.shape[1])) if start is None else start
+    nodes = nodes.to(state.device)
     for _ in range(count):
         last, state = state, lazy @ state.index_copy(0, nodes, rows)
     return last, state
+
+
+def _walk_of(lazy: Adjacency, rows: Tensor, count: int) -> Walk | None:
+    """Return the compiled steps of A_λ; None if it has none, or not for such rows."""
+    return lazy.walk if rows.is_cpu and rows.shape[1] <= WIDEST and count else None

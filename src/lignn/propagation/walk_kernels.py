@@ -59,7 +59,7 @@ def _step(width: int, pointer_kind: Any, index: Any, kind: Any) -> Any:
         resets = carray(as_pointer(task.resets), (task.rows,), np.int32)
         known = carray(as_pointer(task.known), (1,), kind)
         factors = carray(as_pointer(task.factors), (task.rows,), kind)
-        keep = carray(as_pointer(task.keep), (1,), kind)[0]
+        keep = carray(as_pointer(task.keep), (task.rows,), kind)
         state = carray(as_pointer(task.state), (1,), kind)
         out = carray(as_pointer(task.out), (1,), kind)
         one, shares, stride, unit = np.uint64(1), np.uint64(task.shares), np.uint64(width), kind(1)
@@ -83,7 +83,7 @@ def _step(width: int, pointer_kind: Any, index: Any, kind: Any) -> Any:
                 if entry < stop:
                     even = add_scaled(even, unit, state, np.uint64(indices[entry]) * stride)
                 total = scaled(add(even, odd), factors[row])
-                store(add_scaled(total, keep, state, row * stride), out, row * stride)
+                store(add_scaled(total, keep[row], state, row * stride), out, row * stride)
             share = np.uint64(count_up(pointer))
 
     return cached_on_disk(cfunc, types.void(types.CPointer(numba.from_dtype(TASK))))(kernel)
