@@ -75,25 +75,25 @@ class FirstTraining:
             assembly = self._assembled(chosen)
         if not settings.chooses_contraction:
             return chosen, assembly.method, *self._history(chosen, assembly, checkpoint, self.progress)
-        free, found = settings.with_contraction("free"), _Finding()
+        free, too_tight = settings.with_contraction("free"), None
 
         def watch(history: History) -> None:
+            nonlocal too_tight
             if self.progress is not None:
                 self.progress(history)
-            known = len(history.epochs) == _least(settings) and history.end is None
-            # A training can end early if it is this process's alone, and has an epoch to keep.
+            known = too_tight is None and history.end is None and len(history.epochs) >= _least(settings)
+            # One of several processes cannot end alone, and without a score there is no epoch to keep.
             if known and history.best >= 0 and assembly.inference.processes.count == 1:
-                found.too_tight = self._is_too_tight(free, assembly, history)
-                if found.too_tight:
-                    raise KeyboardInterrupt  # nobody would use the rest of this training
+                too_tight = self._is_too_tight(free, assembly, history)
+                history.end = End.STOPPED if too_tight else None  # nobody would use the rest of this training
 
         history, interrupted = self._history(chosen, assembly, checkpoint, watch)
-        if interrupted and not found.too_tight:
+        if interrupted:
             return chosen, assembly.method, history, True
         try:
-            if found.too_tight is None:
-                found.too_tight = self._is_too_tight(free, assembly, history)
-            if found.too_tight:
+            if too_tight is None:
+                too_tight = self._is_too_tight(free, assembly, history)
+            if too_tight:
                 other = self._assembled(free)
                 better, interrupted = self._history(free, other, None, self.progress)
                 return free, other.method, better, interrupted
@@ -137,13 +137,6 @@ class FirstTraining:
     def _score(self, assembly: Assembly) -> Scorer:
         parts = {part: getattr(self.split, part) & self.graph.labelled for part in ("train", "val")}
         return score_on(self.graph, parts, self.metric, assembly.inference.space)
-
-
-@dataclass
-class _Finding:
-    """Whether the limit of a training is too tight; None: not known yet."""
-
-    too_tight: bool | None = None
 
 
 def _least(settings: Settings) -> int:

@@ -42,6 +42,7 @@ class End(StrEnum):
     AT_ONCE = "fitted at once, without epochs"
     NON_FINITE = "the loss or the state is not finite any more"
     INTERRUPTED = "interrupted"
+    STOPPED = "stopped by who watched it"
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ def _rank(record: dict[str, Any]) -> tuple[float, float]:
 
 
 Progress = Callable[[History], None]
-"""Function that is called after every epoch, e.g. to show the progress."""
+"""Function that is called after every epoch, e.g. to show the progress. It may end the training: `history.end`."""
 
 
 class Interrupted(KeyboardInterrupt):
