@@ -11,6 +11,7 @@ from lignn.labels import KnownLabels
 from lignn.methods import Carry, build
 from lignn.methods.batches import epoch_of_batches
 from lignn.training import Settings, assemble, scorer
+from lignn.training.adam import Adam
 from tests.problems import half_split, random_graph
 from tests.stores import stored
 
@@ -158,22 +159,37 @@ def test_the_seed_decides_the_batches(tmp_path):
 
 
 @pytest.mark.parametrize("preset", ["practical", "paper"])
-def test_interrupted_training_goes_on_to_the_bit(tmp_path, preset):
+def test_interrupted_training_goes_on_to_the_bit(tmp_path, preset, monkeypatch):
     store, options = store_of(tmp_path), {"max_epochs": 6, "preset": preset, "contraction": "free"}
-
-    def stop(history):
-        if len(history.epochs) == 3:
-            raise KeyboardInterrupt
-
     settings = {"precision": "float64", "hidden": 8, "batch_parts": 2} | options
+    updates, step = [], Adam.step
+
+    def stop(optimizer):
+        updates.append(optimizer)
+        if len(updates) == 11:  # the second of three batches of the fourth epoch
+            raise KeyboardInterrupt
+        step(optimizer)
+
+    monkeypatch.setattr(Adam, "step", stop)
     with pytest.raises(KeyboardInterrupt):
-        NodeClassifier(**settings).fit(store, store.splits[0], progress=stop, checkpoint=tmp_path / "c")
+        NodeClassifier(**settings).fit(store, store.splits[0], checkpoint=tmp_path / "c")
+    monkeypatch.undo()
     resumed = NodeClassifier(**settings).fit(store, store.splits[0], checkpoint=tmp_path / "c")
     whole = fitted(store, **options)
     assert torch.equal(losses(resumed.history_), losses(whole.history_))
     assert torch.equal(resumed._fitted.prediction.probabilities, whole._fitted.prediction.probabilities)
     with pytest.raises(InputError, match="another run"):
         NodeClassifier(**settings | {"batch_parts": 3}).fit(store, store.splits[0], checkpoint=tmp_path / "c")
+
+
+def test_updates_of_labels_train_on_by_batches(tmp_path):
+    found = []
+    for batch_parts in (None, 2):
+        classifier = fitted(store_of(tmp_path), batch_parts)
+        classifier.update_labels({0: 1}, epochs=3)
+        found.append(classifier.predict_proba())
+    assert not (found[0] == found[1]).all()
+    assert abs(found[0] - found[1]).max() < 0.1
 
 
 def test_parts_without_labels_that_supervise_are_passed_over(tmp_path):

@@ -37,7 +37,7 @@ FIGURES: dict[str, Callable[[Any], str]] = {
     "peak_mib": lambda value: f"{value / 1024:.2f} GiB" if value >= 1024 else f"{three_digits(value)} MiB",
     "epochs": lambda value: f"{value:.0f} epochs",
     "score": lambda value: f"{100 * value:.1f} % right",
-    "seconds_to_score": lambda value: f"close to the exact score after {duration(value)}",
+    "seconds_to_score": lambda value: f"close to the best after {duration(value)}",
     "gradient_error": lambda value: f"gradient off by {100 * value:.2g} %",
     "prediction_error": lambda value: f"probabilities by {value:.1g}",
     "gigabytes_per_second": lambda value: f"{three_digits(value)} GB/s",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Literal
@@ -84,17 +84,13 @@ class LabelInputted(Promising):
             seen, space = problem.knowing(self.masking.seen(labels)), problem.space
             step = self.step.bind(seen)
             described = self._described(seen, labels)
-            solved = InputMap(step, partial(self.masking.solved, labels), described[0], self._solving(problem))
+            solved = InputMap(step, partial(self.masking.solved, labels), described[0], partial(self._solving, problem))
             masked_features = seen.hide_features(self.feature_mask, generator) if self.feature_mask else seen
             taped_step = self.step.bind(masked_features) if self.feature_mask else step
+            supervised, within = self.step.supervised(taped_step), partial(problem.within, "taped")
             maps = Maps(
                 solved,
-                taped=InputMap(
-                    self.step.supervised(taped_step),
-                    partial(self.masking.taped, labels),
-                    described[1],
-                    partial(problem.within, "taped"),
-                ),
+                taped=InputMap(supervised, partial(self.masking.taped, labels), described[1], within),
                 approximate=self._approximate(masked_features, labels),
                 space=space,
             )
@@ -130,7 +126,7 @@ class LabelInputted(Promising):
         if step is None:
             return None
         inputs = self._described(problem, labels)[1]
-        return InputMap(step, partial(self.masking.taped, labels), inputs, self._solving(problem, "taped"))
+        return InputMap(step, partial(self.masking.taped, labels), inputs, partial(self._solving, problem, "taped"))
 
     def _described(self, problem: Problem, labels: HiddenLabels) -> tuple[LabelInput | None, LabelInput | None]:
         """Return the inputs of the solved and of the taped map as factors and offsets, if the masking knows them."""
@@ -171,12 +167,8 @@ class LabelInputted(Promising):
         zero = torch.zeros_like(problem.labels.onehot)
         return last if self.warm_start and last is not None and last.shape == zero.shape else zero
 
-    def _solving(self, problem: Problem, name: str = "solved") -> Callable[[], AbstractContextManager[None]]:
+    @contextmanager
+    def _solving(self, problem: Problem, name: str = "solved") -> Iterator[None]:
         """Return the context of a map that is iterated: only the taped step may update batch statistics."""
-
-        @contextmanager
-        def context() -> Iterator[None]:
-            with solving(self.step), problem.within(name):
-                yield
-
-        return context
+        with solving(self.step), problem.within(name):
+            yield
