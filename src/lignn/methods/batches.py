@@ -127,7 +127,8 @@ def epoch_of_batches(
     with torch.no_grad(), solving(method):
         first = method.epoch(visits.visit(range(count)), generator, carry)
     solution = first.solution
-    state = None if solution is None else solution.value.clone()
+    if solution is not None:
+        solution = replace(solution, value=solution.value.clone())  # visits write their rows into it
     batches = torch.randperm(count, generator=order).split(batch_parts)
     weight = _supervising(problem.labels, first.hidden)
     for parts in batches:
@@ -136,16 +137,15 @@ def epoch_of_batches(
         if share == 0:
             continue  # nothing to learn there in this epoch
         rows, start = visit.batch.positions, Carry(first.mask_rate)
-        if state is not None:
-            start = replace(start, state=state[rows], evaluation=Evaluation(visit, known_state(state[rows])))
+        if solution is not None:
+            state = solution.value[rows]
+            start = replace(start, state=state, evaluation=Evaluation(visit, known_state(state)))
         epoch = method.epoch(visit, order, start)
         # The mean over all batches is the loss of the epoch, whatever the number of labels in each.
         update(replace(epoch, loss=epoch.loss * (share * len(batches))))
-        if state is not None and solution is not None and epoch.solution is not None:
-            state[rows] = epoch.solution.value
-            solution = replace(solution, adjoints=epoch.solution.adjoints)
-    if solution is not None and state is not None:
-        solution = replace(solution, value=state)
+        if solution is not None and epoch.solution is not None:
+            solution.value[rows] = epoch.solution.value
+            solution.adjoints[:] = epoch.solution.adjoints
     return replace(first, problem=problem, solution=solution)  # what is remembered ends with the epoch
 
 
