@@ -33,7 +33,7 @@ from lignn.training.adam import Adam
 PARTS = 16
 SIZES = (None, 1, 2, 4, 8)
 """Parts in a batch; None: exact epochs."""
-SECONDS, SECONDS_IF_LARGE = 10.0, 20.0
+SECONDS, SECONDS_IF_LARGE = 8.0, 20.0
 """Time that each side may train, without evaluations."""
 LEAST = 2
 """Number of epochs that each side trains at least."""
