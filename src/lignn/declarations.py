@@ -376,6 +376,9 @@ PARAMETERS: dict[str, Parameter] = {
         "held back.",
     ),
     "folds": Parameter("whole number", _TRAINING, "Largest number of fits that hold back labels, if few are known."),
+    "batch_parts": Parameter(
+        "whole number", _TRAINING, "Of a store: parts in a batch, each of which gives an update; approximate."
+    ),
     "precision": Parameter("text", _TRAINING, choices=PRECISIONS, optional=False),
     "device": Parameter("text", _TRAINING, "Device of PyTorch to compute on, e.g. cpu or cuda.", optional=False),
     "features": Parameter(
@@ -388,7 +391,10 @@ PARAMETERS: dict[str, Parameter] = {
 }
 """Every parameter of `NodeClassifier`, in the order of its signature."""
 
-OF_TRAINING = ("lr", "weight_decay", "input_dropout", "max_epochs", "patience", "averaged_epochs", "evaluate_every")
+OF_TRAINING = (
+    *("lr", "weight_decay", "input_dropout", "max_epochs", "patience"),
+    *("averaged_epochs", "evaluate_every", "batch_parts"),
+)
 OF_NETWORK = ("hidden", "dropout", "both_directions", "num_layers", "batch_norm")
 OF_SOLVER = _SOLVER
 OF_LOSS = "class_weight"

@@ -2,9 +2,10 @@
 
 import pytest
 
-from lignn.bench import exchange, store
+from lignn.bench import batches, exchange, store
 from lignn.bench.communities import write_tables
-from tests.problems import random_graph
+from tests.problems import half_split, random_graph
+from tests.stores import stored
 
 
 def test_bytes_of_a_step_are_as_predicted(tmp_path):
@@ -16,6 +17,20 @@ def test_bytes_of_a_step_are_as_predicted(tmp_path):
     assert measured["metis"]["bytes"] == measured["metis, in processes"]["bytes"]
     assert [record["config"]["simulated"] for record in measured.values()] == [True, True, False]
     assert all(goal["met"] for goal in records if "bytes that differ" in goal.get("goal", ""))
+
+
+def test_the_bias_of_batches_vanishes_if_one_holds_all_parts(tmp_path, monkeypatch):
+    graph = stored(random_graph(60).replace(splits=[half_split(60)]), tmp_path / "s", 6)
+    monkeypatch.setattr(batches, "PARTS", 6)
+    side = batches.Side(graph, graph.splits[0], None)
+    side.run()
+    found = {size: batches.bias(side, size) for size in (6, 1)}
+    assert max(found[6].values()) < 1e-4  # float32
+    assert min(found[1].values()) > 1e-3
+    assert side.seconds_to(0.0) == side.seconds[0]
+    assert side.seconds_to(2.0) is None
+    records = list(batches._compared("small", graph, graph.splits[0], 0.01))
+    assert [record["side"] for record in records[:-2]] == ["exact", "1 part", "2 parts", "4 parts", "8 parts"]
 
 
 def test_a_store_is_built_from_the_generator_and_trained_on(tmp_path):

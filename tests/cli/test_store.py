@@ -44,6 +44,19 @@ def test_build_inspect_fit_predict_and_diagnose(tmp_path, graph):
     assert "The equilibrium is unique" in run("diagnose", model)
 
 
+def test_batches_of_parts_are_planned_and_saved(tmp_path, graph):
+    store, model = tmp_path / "store", tmp_path / "model"
+    run("store", "build", graph, store, "--parts", 5)
+    result = outcome("fit", store, "-o", model, "--batch-parts", 2, *FAST)
+    assert result.code == 0, result.err
+    assert "updates of an epoch: 3, each on a batch of parts" in result.err
+    assert "history " in result.err
+    assert "batch_parts = 2" in next(model.rglob("settings.toml")).read_text()
+    assert "The equilibrium is unique" in run("diagnose", model)
+    told = outcome("fit", store, "-o", tmp_path / "other", "--batch-parts", 2, "--workers", 2, *FAST)
+    assert told.code == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -53,6 +66,10 @@ def test_build_inspect_fit_predict_and_diagnose(tmp_path, graph):
         (["fit", "{store}", "-o", "{out}", "--memory", "1MB"], "are needed, 1 MB are allowed"),
         (["fit", "{store}", "-o", "{out}", "--undirected"], "--undirected: {store} is a store"),
         (["fit", "{store}", "-o", "{out}", "--method", "lpa"], "lpa needs the graph in memory"),
+        (["fit", "{graph}", "-o", "{out}", "--batch-parts", "1"], "only a store has parts"),
+        (["fit", "{graph}", "-o", "{out}", "--batch-parts", "1", "--method", "auto"], "--batch-parts: is for a store"),
+        (["fit", "{store}", "-o", "{out}", "--batch-parts", "3"], "2 parts, 3 are wanted in a batch"),
+        (["fit", "{store}", "-o", "{out}", "--batch-parts", "1", "--method", "label_reuse"], "fixed number of passes"),
         (["store", "build", "{graph}", "{out}", "--parts", "2", "--partition", "metal"], "did you mean 'metis'?"),
         (["store", "build", "{graph}", "{out}", "--parts", "2", "--column", "id"], "not of the form ROLE=NAME"),
         (["store", "info", "{out}"], "no store here"),

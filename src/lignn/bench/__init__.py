@@ -22,6 +22,7 @@ SUITES = {
     "scale": "epochs of LI-GCN on power-law graphs",
     "store": "building of stores, and streamed epochs of LI-GCN beside those in memory",
     "cluster": "two processes on a store beside two threads",
+    "batches": "epochs of batches of a store's parts beside exact epochs, and their bias",
     "exchange": "bytes that processes on a store exchange in a step",
     "killed": "one of two processes is killed; one, two and three go on from its checkpoint",
     "memory": "tensor memory of an epoch of LI-GCN",

@@ -19,7 +19,7 @@ from lignn.classifier.holdout import Holdout
 from lignn.classifier.model import Fitted
 from lignn.classifier.settings import Settings
 from lignn.declarations import HELD_BACK
-from lignn.errors import ConvergenceWarning, InputError
+from lignn.errors import ConfigError, ConvergenceWarning, InputError
 from lignn.graph import Graph, Split
 from lignn.labels import Classes, KnownLabels
 from lignn.methods import Carry, Method, Prediction
@@ -103,6 +103,9 @@ def _check_graph(graph: Graph, settings: Settings) -> None:
         raise InputError(f"a lignn.Graph is needed, got {type(graph).__name__}; see Graph.read and Graph.from_pyg")
     if isinstance(graph, StoredGraph):
         planning.check(settings)
+        planning.check_batches(settings, graph)
+    elif settings.training.batch_parts is not None:
+        raise ConfigError(f"batch_parts: {graph.name} is in memory, and only a store has parts: lignn store build")
     if "edges" in settings.needs and not graph.num_edges:
         raise InputError(
             f"{graph.name} has no edges, so no label can reach another node; "

@@ -83,6 +83,8 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
             "practical": only on labels that `fit` itself has held back, not on a given validation part.
         folds: largest number of fits that hold back labels, if one holds back few: a fifth, then one half, then the
             other. Their predictions of these labels give the temperature and the validation score.
+        batch_parts: number of parts of a `StoredGraph` in a batch. An epoch then makes an update for each batch, in
+            which all other nodes stand still (docs/guides/scale.md). None: one exact update.
         precision: "float32" or "float64".
         device: PyTorch device to compute on. Random numbers are drawn on the CPU, so a seed gives the same masks
             everywhere. Not run on an accelerator by this project's tests.
@@ -138,6 +140,7 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         calibrate: bool = True,
         refit: bool | None = None,
         folds: int | None = None,
+        batch_parts: int | None = None,
         precision: str = "float32",
         device: str = "cpu",
         features: Any = None,
@@ -173,6 +176,7 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         self.calibrate = calibrate
         self.refit = refit
         self.folds = folds
+        self.batch_parts = batch_parts
         self.precision = precision
         self.device = device
         self.features = features

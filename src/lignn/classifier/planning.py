@@ -30,6 +30,8 @@ STATES = 10
 """States (n×c) that a solve, its adjoint and the taped step hold at once; a solver with memory holds more."""
 PER_NODE = 40
 """Bytes a node of masks, random numbers and their temporary copies."""
+_PRODUCTS = 5
+"""Products of a step that solves and of one that is taped, whose inputs batches remember, and the state."""
 TOLERANCE = 1.1
 """A plan may need this many times the memory that is allowed: its sizes are estimates."""
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -58,12 +60,14 @@ class Plan:
         kept: bytes in memory by what they hold.
         streamed: bytes that a product reads, by what they hold.
         seconds: estimated seconds of an epoch; None if nothing was timed.
+        batches: number of batches of an epoch; None for exact epochs.
     """
 
     keeps_features: bool
     kept: dict[str, int]
     streamed: dict[str, int]
     seconds: float | None = None
+    batches: int | None = None
 
     @property
     def total(self) -> int:
@@ -73,8 +77,10 @@ class Plan:
     def __str__(self) -> str:
         kept = ", ".join(f"{what} {size(count)}" for what, count in self.kept.items() if count)
         streamed = ", ".join(f"{what} {size(count)}" for what, count in self.streamed.items() if count)
-        time = "" if self.seconds is None else f"\nat most about {self.seconds:.3g} s an epoch"
-        return f"memory {size(self.total)}: {kept}\nstreamed by each product: {streamed}{time}"
+        lines = [f"memory {size(self.total)}: {kept}", f"streamed by each product: {streamed}"]
+        if self.batches is not None:
+            lines.append(f"updates of an epoch: {self.batches}, each on a batch of parts while all others stand still")
+        return "\n".join(lines + ([] if self.seconds is None else [f"at most about {self.seconds:.3g} s an epoch"]))
 
 
 def plan(settings: Settings, graph: StoredGraph, memory: int | None = None) -> Plan:
@@ -84,6 +90,7 @@ def plan(settings: Settings, graph: StoredGraph, memory: int | None = None) -> P
         ConfigError: if the method cannot be streamed, or does not fit into the memory.
     """
     check(settings)
+    check_batches(settings, graph)
     mine = graph.mine()
     n, width, c = mine.num_nodes, settings.dtype.itemsize, len(Classes.of(graph))
     hidden = hidden_width(settings)
@@ -94,6 +101,7 @@ def plan(settings: Settings, graph: StoredGraph, memory: int | None = None) -> P
     entries = max(part["local"] + part["halo"] for each in parts for part in each)
     halo = max(part["nodes"] for each in parts for part in each)
     layers = 3 * n * hidden * width if _is_deep(settings) else 0
+    batch = settings.training.batch_parts
     kept = {
         "program": PROGRAM,
         "states": states * n * c * width,
@@ -102,9 +110,10 @@ def plan(settings: Settings, graph: StoredGraph, memory: int | None = None) -> P
         "one block": 12 * BLOCK * hidden * width,
         "dropout": n * hidden // 8 + 20 * n if settings.values.get("dropout") else 0,
         "hidden layers": layers,
+        "history": 0 if batch is None else _PRODUCTS * n * (hidden if _is_deep(settings) else c) * width,
     }
     narrow = not sparse and graph.num_features <= hidden  # then its product is computed by block, see StoredRows.keeps
-    products = 0 if narrow else 4 * n * hidden * width  # with its gradient and their products with Ã
+    products = 0 if narrow else 4 * n * hidden * width  # with its gradient and their products with Ã, or its history
     chosen = memory is None or sum(kept.values()) + products <= memory * TOLERANCE
     if chosen:
         kept["features × weight"] = products
@@ -115,7 +124,8 @@ def plan(settings: Settings, graph: StoredGraph, memory: int | None = None) -> P
     share = n / graph.total
     edges = sum(_bytes(arrays, name) for name in arrays if name.startswith(("in_", "in.")))
     x = 0 if "x" not in arrays or (chosen and not narrow) else int(_bytes(arrays, "x") * share)
-    return Plan(chosen, kept, {"edges": int(edges * share), "features": x})
+    batches = None if batch is None else -(-len(graph.manifest["sizes"]) // batch)
+    return Plan(chosen, kept, {"edges": int(edges * share), "features": x}, batches=batches)
 
 
 def timed(chosen: Plan, settings: Settings, graph: StoredGraph) -> Plan:
@@ -138,7 +148,9 @@ def timed(chosen: Plan, settings: Settings, graph: StoredGraph) -> Plan:
             block = torch.zeros(min(BLOCK, n), d, dtype=settings.dtype)
             weight = torch.zeros(d, hidden_width(settings), dtype=settings.dtype)
             seconds += _seconds(lambda: block @ weight) * n / len(block)
-    return replace(chosen, seconds=seconds * steps_of_epoch(settings.values.get("max_steps") or 1))
+    steps = settings.values.get("max_steps") or 1
+    exact = 0 if chosen.batches is None else steps + 1  # what visits begin with
+    return replace(chosen, seconds=seconds * (steps_of_epoch(steps) + exact))
 
 
 def steps_of_epoch(steps: int) -> int:
@@ -172,6 +184,19 @@ def check(settings: Settings) -> None:
             f"backbone: {settings.backbone!r} needs the graph in memory; of a store, use gcn, sgc, sage, gcnii, mlp, "
             "jknet, gin or rgcn"
         )
+
+
+def check_batches(settings: Settings, graph: StoredGraph) -> None:
+    """Raise if the batches that are wanted cannot be trained on."""
+    size, parts = settings.training.batch_parts, len(graph.manifest["sizes"])
+    if size is None:
+        return
+    if settings.method == "label_reuse":
+        raise ConfigError("batch_parts: label_reuse makes a fixed number of passes over the graph; use lignn or lae")
+    if graph.processes.count > 1:
+        raise ConfigError("batch_parts: batches are visited by one process; leave out --workers")
+    if size > parts:
+        raise ConfigError(f"batch_parts: {graph.name} has {parts} parts, {size} are wanted in a batch; give fewer")
 
 
 def _memory_of_solver(settings: Settings) -> int:

@@ -33,7 +33,7 @@ Methods = Annotated[
 ]
 
 
-@with_parameters(without=["method", "calibrate", "refit", "method_options"])
+@with_parameters(without=["method", "calibrate", "refit", "batch_parts", "method_options"])
 def compare(
     graph: NamedGraph,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="HTML file of the report.")] = None,

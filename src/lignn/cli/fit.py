@@ -68,7 +68,7 @@ def fit(
     options = Options(quality, time, jobs, backbones)
     options.check(parameters.get("method"))
     if parameters.get("method") == AUTO:
-        options.refuse_store(workers, memory)
+        options.refuse_store(workers, memory, parameters.get("batch_parts"))
         with on_ray(ray):
             fit_auto(graph, out, resume, not no_graph, report, as_json, parameters, options)
         return

@@ -45,11 +45,11 @@ class Options:
         if method != AUTO and given:
             raise ConfigError(f"--{given[0]}: is for --method auto; leave it out, or add --method auto")
 
-    def refuse_store(self, workers: int, memory: str | None) -> None:
+    def refuse_store(self, workers: int, memory: str | None, batch_parts: int | None) -> None:
         """Raise if an option is given that is for graphs in a store."""
-        option = "workers" if workers > 1 else None if memory is None else "memory"
-        if option is not None:
-            raise ConfigError(f"--{option}: is for a store, which --method auto does not read; name another --method")
+        given = {"workers": workers > 1, "memory": memory is not None, "batch-parts": batch_parts is not None}
+        if wrong := [option for option, there in given.items() if there]:
+            raise ConfigError(f"--{wrong[0]}: is for a store, which --method auto does not read; name another --method")
 
 
 def fit(

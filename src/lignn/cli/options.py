@@ -69,7 +69,12 @@ FIXED: dict[str, Any] = {
     "device": "cpu",
 }
 """Defaults that do not depend on the preset."""
-_WORDS = {"metric": "f1_micro; f1_macro if one class has over 90 %", "class_weight": "none", "both_directions": "no"}
+_WORDS = {
+    "metric": "f1_micro; f1_macro if one class has over 90 %",
+    "class_weight": "none",
+    "both_directions": "no",
+    "batch_parts": "no batches",
+}
 
 
 def _default(name: str) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lignn.evaluation.tune import Tuned
 
 
-@with_parameters(without=["calibrate", "refit"])
+@with_parameters(without=["calibrate", "refit", "batch_parts"])
 def tune(
     graph: NamedGraph,
     out: Annotated[

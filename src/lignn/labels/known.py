@@ -21,7 +21,7 @@ from lignn.errors import ConfigError, InputError
 from lignn.graph import Graph
 from lignn.graph.validate import check_classes
 from lignn.propagation.rows import Rows, dense
-from lignn.store import Share, share_of
+from lignn.store import Batch, Share, share_of
 
 _FEW_CLASSES = 16
 
@@ -95,6 +95,7 @@ class KnownLabels:
         multilabel: whether a node may have several classes. If so, σ is the sigmoid and the loss binary cross-entropy.
         class_weight: weight of each class in the loss (c); None if all nodes count alike.
         share: the nodes of the rows, if the graph is in a store; None: all nodes of a graph in memory.
+        drawn: the nodes that `hide` hides, if they were drawn before; None: it draws them.
     """
 
     mask: Tensor
@@ -102,6 +103,7 @@ class KnownLabels:
     multilabel: bool = False
     class_weight: Tensor | None = None
     share: Share | None = None
+    drawn: Tensor | None = None
 
     @classmethod
     def of(cls, graph: Graph, mask: Tensor, dtype: torch.dtype = torch.float32) -> KnownLabels:
@@ -127,6 +129,23 @@ class KnownLabels:
         except RuntimeError:
             check_classes(graph.num_nodes, graph.num_classes)  # there may be too many to allocate them
             raise
+
+    def in_batch(self, batch: Batch, hidden: Tensor | None) -> KnownLabels:
+        """Return the labels of the rows of a batch, in which the same nodes are hidden as in the whole store.
+
+        Args:
+            batch: the rows.
+            hidden: mask of the nodes that the epoch hides; None for a method that hides none.
+        """
+        rows = batch.positions
+        drawn = None if hidden is None else hidden[rows]
+        return replace(self, mask=self.mask[rows], onehot=self.onehot[rows], share=batch, drawn=drawn)
+
+    def weight_of(self, nodes: Tensor) -> float:
+        """Return the weight of some known nodes (a mask) in the mean that the loss is."""
+        if self.class_weight is None or self.multilabel:
+            return float(nodes.sum())
+        return float((self.onehot[nodes] @ self.class_weight.to(self.onehot)).sum())
 
     @property
     def num_classes(self) -> int:
@@ -254,6 +273,8 @@ class KnownLabels:
         """
         if not 0 < rate < 1:
             raise ConfigError(f"a mask rate must be between 0 and 1, got {rate}")
+        if self.drawn is not None:
+            return HiddenLabels(self, self.drawn, rate)
         known = self._known_to_all
         if not known.any():
             raise InputError("no label is known: there is nothing to learn from")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Literal
@@ -83,12 +84,13 @@ class LabelInputted(Promising):
             seen, space = problem.knowing(self.masking.seen(labels)), problem.space
             step = self.step.bind(seen)
             described = self._described(seen, labels)
-            solved = InputMap(step, partial(self.masking.solved, labels), described[0], self._uncounted)
+            solved = InputMap(step, partial(self.masking.solved, labels), described[0], partial(self._solving, problem))
             masked_features = seen.hide_features(self.feature_mask, generator) if self.feature_mask else seen
             taped_step = self.step.bind(masked_features) if self.feature_mask else step
+            supervised, within = self.step.supervised(taped_step), partial(problem.within, "taped")
             maps = Maps(
                 solved,
-                taped=InputMap(self.step.supervised(taped_step), partial(self.masking.taped, labels), described[1]),
+                taped=InputMap(supervised, partial(self.masking.taped, labels), described[1], within),
                 approximate=self._approximate(masked_features, labels),
                 space=space,
             )
@@ -96,7 +98,8 @@ class LabelInputted(Promising):
             if solution is None:
                 solution = solve(solved, self._start(problem, carry.state), self.solver, throw=False, space=space)
             out = self.gradient.attach(solution, maps, self.solver)
-        return Epoch(self.step.loss(labels.known, out, labels.supervised), problem, carry, solution, rate)
+        loss = self.step.loss(labels.known, out, labels.supervised)
+        return Epoch(loss, problem, carry, solution, rate, labels.hidden)
 
     def evaluate(self, problem: Problem, epoch: Epoch) -> tuple[Prediction, Carry]:
         """Solve with all known labels clamped; the carry has the next mask rate and the states for later solves."""
@@ -122,7 +125,8 @@ class LabelInputted(Promising):
         step = self.step.bind_adjoint(problem)
         if step is None:
             return None
-        return InputMap(step, partial(self.masking.taped, labels), self._described(problem, labels)[1], self._uncounted)
+        inputs = self._described(problem, labels)[1]
+        return InputMap(step, partial(self.masking.taped, labels), inputs, partial(self._solving, problem, "taped"))
 
     def _described(self, problem: Problem, labels: HiddenLabels) -> tuple[LabelInput | None, LabelInput | None]:
         """Return the inputs of the solved and of the taped map as factors and offsets, if the masking knows them."""
@@ -163,6 +167,8 @@ class LabelInputted(Promising):
         zero = torch.zeros_like(problem.labels.onehot)
         return last if self.warm_start and last is not None and last.shape == zero.shape else zero
 
-    def _uncounted(self) -> AbstractContextManager[None]:
-        """Return a context without updates of batch statistics: only the taped step may update them."""
-        return solving(self.step)
+    @contextmanager
+    def _solving(self, problem: Problem, name: str = "solved") -> Iterator[None]:
+        """Return the context of a map that is iterated: only the taped step may update batch statistics."""
+        with solving(self.step), problem.within(name):
+            yield

@@ -77,6 +77,7 @@ class Epoch:
         carry: what the epoch started with.
         solution: the training solve; its adjoints are appended by the backward pass. None for methods without one.
         mask_rate: β of this epoch, for methods that hide labels.
+        hidden: mask of the nodes whose label input was hidden; None for methods that hide none.
     """
 
     loss: Tensor
@@ -84,6 +85,7 @@ class Epoch:
     carry: Carry
     solution: Solution | None = None
     mask_rate: float | None = None
+    hidden: Tensor | None = None
 
 
 class Method(nn.Module, ABC):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
@@ -124,6 +125,10 @@ class Problem:
     def rows(self, state: Tensor) -> Tensor:
         """Return a state as networks take it: itself, or as rows of which a block is computed at a time."""
         return state
+
+    def within(self, name: str) -> AbstractContextManager[None]:  # noqa: ARG002
+        """Return a context in which all products belong to the map of this name; only a batch tells them apart."""
+        return nullcontext()
 
     def lazy(self, lam: float, type_weights: Mapping[str, float] | None = None) -> Adjacency:
         """Return `A_λ = (1-λ) I + λ Ã`.

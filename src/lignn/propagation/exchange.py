@@ -46,11 +46,12 @@ class Exchange:
         processes.exchange(torch.from_numpy(self.nodes.astype(np.int64)), wanted, self.counts[::-1])()
         self.given = wanted - first
 
-    def start(self, buffer: Tensor) -> Callable[[], None]:
+    def start(self, buffer: Tensor, transposed: bool = False) -> Callable[[], None]:  # noqa: ARG002
         """Start to fill the last rows of `buffer` from the other processes; return a function that waits for them.
 
         Args:
             buffer: the own rows, then those of `nodes`.
+            transposed: whether the product is one of a gradient.
         """
         if self.processes.count == 1:
             return lambda: None

@@ -132,7 +132,7 @@ class StreamedAdjacency:
         buffer = x.new_empty(len(x) + len(exchange.nodes), x.shape[1])
         own = buffer[: len(x)]
         own.copy_(x) if right is None else torch.mul(x, right[:, None], out=own)
-        wait = exchange.start(buffer)
+        wait = exchange.start(buffer, transposed)
         out = torch.zeros_like(x)
         for part, _ in _read_ahead(parts, lambda part: part.local):
             out[part.rows] += _multiply(part.local, own[part.rows])

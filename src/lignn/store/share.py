@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -85,6 +87,52 @@ class Share:
             mine = slice(*np.searchsorted(number, [first, last]))
             bits[rows[mine]] = np.packbits(kept[number[mine] - first], axis=1)
         return bits
+
+
+@dataclass(frozen=True, eq=False)
+class Batch(Share):
+    """The rows of some parts, as if they were a store of their own: random numbers are drawn for them alone.
+
+    Attributes:
+        stretches: positions of the rows of each part in the store, ascending.
+    """
+
+    stretches: tuple[slice, ...] = ()
+
+    @classmethod
+    def of(cls, whole: Share, stretches: Sequence[slice]) -> Batch:
+        """Return the batch of these stretches of the rows of a whole store."""
+        numbers = torch.cat([whole.number[stretch] for stretch in stretches])
+        return cls(numbers.argsort().argsort(), len(numbers), whole.processes, tuple(stretches))
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """The first row of each stretch, and the number of rows."""
+        return list(accumulate((stretch.stop - stretch.start for stretch in self.stretches), initial=0))
+
+    @cached_property
+    def positions(self) -> Tensor:
+        """Position of each row in the store."""
+        return torch.cat([torch.arange(stretch.start, stretch.stop) for stretch in self.stretches])
+
+    def blocks(self) -> Iterator[slice]:
+        """Yield the blocks of rows, none of which is of two parts: each can be read as a stretch of the store."""
+        for first, last in pairwise(self.starts):
+            for start in range(first, last, BLOCK):
+                yield slice(start, min(start + BLOCK, last))
+
+    def in_store(self, block: slice) -> slice:
+        """Return the positions of a block."""
+        part = bisect_right(self.starts, block.start) - 1
+        offset = self.stretches[part].start - self.starts[part]
+        return slice(block.start + offset, block.stop + offset)
+
+    def places(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return which of some positions are rows of the batch, and the number of the row of each that is."""
+        first, last = (np.array([getattr(each, end) for each in self.stretches]) for end in ("start", "stop"))
+        part = np.maximum(np.searchsorted(first, nodes, "right") - 1, 0)
+        inside = (nodes >= first[part]) & (nodes < last[part])
+        return inside, nodes - first[part] + np.array(self.starts)[part]
 
 
 class _Sum(torch.autograd.Function):

@@ -9,9 +9,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Generator, Tensor
 
@@ -60,6 +62,7 @@ class Settings:
         averaged_epochs: number of epochs whose weights are averaged for predictions; 1 takes the last ones.
         evaluate_every: predict and score after every so many epochs, and after the last one. Without a scorer the
             last epoch alone is evaluated if this is above 1.
+        batch_parts: number of parts of a store in a batch; None: an epoch is one update, on the whole graph.
     """
 
     lr: float = 0.01
@@ -71,6 +74,7 @@ class Settings:
     input_dropout: float = 0.0
     averaged_epochs: int = 1
     evaluate_every: int = 1
+    batch_parts: int | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.lr < math.inf:
@@ -79,9 +83,10 @@ class Settings:
             raise ConfigError(f"input_dropout: a share from 0 to below 1 is needed, got {self.input_dropout}")
         if not 0 <= self.weight_decay < math.inf:
             raise ConfigError(f"weight_decay: a number of at least 0 is needed, got {self.weight_decay}")
-        for name in ("max_epochs", "patience", "averaged_epochs", "evaluate_every"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name}: at least 1 is needed, got {getattr(self, name)}")
+        for name in ("max_epochs", "patience", "averaged_epochs", "evaluate_every", "batch_parts"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ConfigError(f"{name}: at least 1 is needed, got {value}")
         if not 0 <= self.first_epoch < self.max_epochs:
             raise ConfigError(f"first_epoch: 0 … {self.max_epochs - 1} is needed, got {self.first_epoch}")
 
@@ -270,22 +275,22 @@ class _Run:
         return {name: value.detach().clone() for name, value in self.method.state_dict().items()}
 
     def epoch(self, training: Problem, inference: Problem, score: Scorer | None) -> None:
-        """Run one update and one evaluation, and record them."""
+        """Run one update, or one per batch, and one evaluation, and record them."""
         start = time.perf_counter()
         number = len(self.history.epochs)
-        self.optimizer.zero_grad()
         if self.settings.input_dropout:
             training = training.drop_features(self.settings.input_dropout, self.generator)
-        epoch = self.method.epoch(training, self.generator, self.history.carry)
+        update = partial(self._update, inference)
+        if self.settings.batch_parts is None:
+            epoch = self.method.epoch(training, self.generator, self.history.carry)
+            update(epoch)
+        else:
+            epoch = self._batches(training, number, update)
         loss = epoch.loss.item()
         if not math.isfinite(loss):
             self.history.end = End.NON_FINITE
             return
-        epoch.loss.backward()
-        self.optimizer.step()
         epoch = dataclasses.replace(epoch, loss=epoch.loss.detach())  # frees the tape before the evaluation
-        with torch.no_grad():
-            self.method.project(inference)
         self.average.add()
         scored = self._is_evaluated(number, score)
         if scored:
@@ -305,6 +310,26 @@ class _Run:
             self.history.end = End.PATIENCE
         elif len(self.history.epochs) >= self.settings.max_epochs:
             self.history.end = End.EPOCHS
+
+    def _update(self, inference: Problem, epoch: Epoch) -> None:
+        """Change the weights by the gradient of a loss; one that is not finite has none."""
+        if not math.isfinite(epoch.loss.item()):
+            return
+        self.optimizer.zero_grad()
+        epoch.loss.backward()
+        self.optimizer.step()
+        with torch.no_grad():
+            self.method.project(inference)
+
+    def _batches(self, training: Problem, number: int, update: Callable[[Epoch], None]) -> Epoch:
+        """Run an epoch of many updates; its batches depend on the seed and the number of the epoch alone."""
+        from lignn.methods.batches import epoch_of_batches  # needs what reads stores
+
+        assert self.settings.batch_parts is not None
+        drawn = np.random.SeedSequence((self.generator.initial_seed(), number)).generate_state(1, np.uint64)
+        order = Generator().manual_seed(int(drawn[0]) >> 1)
+        carry, size = self.history.carry, self.settings.batch_parts
+        return epoch_of_batches(self.method, training, self.generator, carry, size, order, update)
 
     def _evaluate(
         self, number: int, epoch: Epoch, inference: Problem, score: Scorer | None
