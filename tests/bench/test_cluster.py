@@ -37,7 +37,10 @@ def test_a_store_is_built_from_the_generator_and_trained_on(tmp_path):
     write_tables(tmp_path / "tables", 4000, 8000)
     built = store._build((str(tmp_path), 4))
     assert built["mib"] > 0
-    found = [store._train((str(tmp_path / "store"), side, store.SETTINGS)) for side in ("in memory", "streamed")]
+    found = [
+        store._train((str(tmp_path / "store"), side, store.SETTINGS, store.MEMORY))
+        for side in ("in memory", "streamed")
+    ]
     assert all(len(each["seconds"]) == store.EPOCHS - 1 for each in found)
     assert found[1]["losses"] == pytest.approx(found[0]["losses"], abs=1e-6)
     graph = store.StoredGraph(tmp_path / "store")

@@ -20,6 +20,7 @@ from lignn.labels import Classes, KnownLabels
 from lignn.methods import Problem
 from lignn.propagation import StoredRows
 from lignn.store import StoredGraph
+from lignn.store.memory import give_back_large
 from lignn.store.share import BLOCK
 
 METHODS = ("lignn", "lae", "label_input", "label_reuse", "backbone")
@@ -34,6 +35,8 @@ _PRODUCTS = 5
 """Products of a step that solves and of one that is taped, whose inputs batches remember, and the state."""
 TOLERANCE = 1.1
 """A plan may need this many times the memory that is allowed: its sizes are estimates."""
+_KEPT = 1.6
+"""Memory in units of a plan's that is enough even if the C library keeps what is freed; 1.45 was seen."""
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
@@ -73,6 +76,14 @@ class Plan:
     def total(self) -> int:
         """Bytes in memory."""
         return sum(self.kept.values())
+
+    def within(self, memory: int | None) -> None:
+        """Let freed memory go back to the system if the plan would not keep within `memory` bytes otherwise.
+
+        Memory that goes back has to be cleared when it is used again, so this takes time.
+        """
+        if memory is not None and self.total * _KEPT > memory:
+            give_back_large()
 
     def __str__(self) -> str:
         kept = ", ".join(f"{what} {size(count)}" for what, count in self.kept.items() if count)

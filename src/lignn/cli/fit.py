@@ -159,12 +159,11 @@ def _planned(classifier: NodeClassifier, graph: StoredGraph, memory: str | None,
     """Choose what to keep in memory, time a step, and print the plan."""
     from lignn.classifier import planning
     from lignn.classifier.settings import Settings
-    from lignn.store.memory import give_back_large
 
     settings = Settings.of(classifier.get_params(deep=False))
-    chosen = planning.plan(settings, graph, None if memory is None else planning.parse_bytes(memory))
-    if memory is not None:
-        give_back_large()
+    allowed = None if memory is None else planning.parse_bytes(memory)
+    chosen = planning.plan(settings, graph, allowed)
+    chosen.within(allowed)
     graph = graph.replace(keeps_features=chosen.keeps_features)
     chosen = planning.timed(chosen, settings, graph)
     if not quiet:
