@@ -44,7 +44,7 @@ class End(StrEnum):
     AT_ONCE = "fitted at once, without epochs"
     NON_FINITE = "the loss or the state is not finite any more"
     INTERRUPTED = "interrupted"
-    STOPPED = "stopped by who watched it"
+    STOPPED = "ended by its progress function"
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def _rank(record: dict[str, Any]) -> tuple[float, float]:
 
 
 Progress = Callable[[History], None]
-"""Function that is called after every epoch, e.g. to show the progress. It may end the training: `history.end`."""
+"""Function that is called after every epoch, e.g. to show the progress. Setting `history.end` ends the training."""
 
 
 class Interrupted(KeyboardInterrupt):
