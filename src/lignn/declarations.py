@@ -134,6 +134,7 @@ class MethodDeclaration:
             preset may set.
         needs: what the graph must have.
         presets: values of these parameters by preset.
+        unproved: what differs in them if the contraction is not proved: labels that may act strongly have to be seen.
         compared: whether `lignn compare` includes it by default.
     """
 
@@ -143,11 +144,15 @@ class MethodDeclaration:
     parameters: tuple[str, ...] = ()
     needs: frozenset[str] = frozenset({"edges"})
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    unproved: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     compared: bool = False
 
 
 _SOLVER = ("solver", "tol", "max_steps")
-_LOSS = {"practical": {"loss": "logits"}, "paper": {"loss": "probabilities"}}
+_LOSS: dict[str, dict[str, Any]] = {
+    "practical": {"loss": "logits", "teaching": 1.0},
+    "paper": {"loss": "probabilities"},
+}
 _HALF = {name: {"mask_rate": 0.5, **loss} for name, loss in _LOSS.items()}
 _FEATURES = frozenset({"features", "edges"})
 
@@ -204,7 +209,7 @@ METHODS: dict[str, MethodDeclaration] = {
         ),
         presets={
             "practical": {
-                "mask_rate": 0.5,
+                "mask_rate": 0.8,
                 "feature_mask": 0.0,
                 "forward_mask": False,
                 "solver": "picard",
@@ -214,7 +219,7 @@ METHODS: dict[str, MethodDeclaration] = {
                 "warm_start": True,
                 "adjoint": "relative",
                 "contraction": AUTO,
-                "loss": "logits",
+                **_LOSS["practical"],
             },
             "paper": {
                 "mask_rate": 0.5,
@@ -227,9 +232,10 @@ METHODS: dict[str, MethodDeclaration] = {
                 "warm_start": False,
                 "adjoint": "paper",
                 "contraction": "free",
-                "loss": "probabilities",
+                **_LOSS["paper"],
             },
         },
+        unproved={"practical": {"mask_rate": 0.5}},
         compared=True,
     ),
     "lae": MethodDeclaration(
@@ -352,6 +358,12 @@ PARAMETERS: dict[str, Parameter] = {
         "Weight of each class in the loss: 'balanced', or a class and its weight; may be repeated.",
         metavar="balanced|CLASS=WEIGHT",
     ),
+    "teaching": Parameter(
+        "number",
+        _TRAINING,
+        "Weight in the loss of what the model teaches itself: classes of unlabelled nodes that it is sure of.",
+        search=(0.0, 1.0),
+    ),
     "seed": Parameter("whole number", _TRAINING, "Seed of weights, masks and splits.", optional=False),
     "inductive": Parameter("true or false", _TRAINING, "Train without the edges of held-out nodes.", optional=False),
     "mask_rate": Parameter(
@@ -393,17 +405,22 @@ PARAMETERS: dict[str, Parameter] = {
 
 OF_TRAINING = (
     *("lr", "weight_decay", "input_dropout", "max_epochs", "patience"),
-    *("averaged_epochs", "evaluate_every", "batch_parts"),
+    *("averaged_epochs", "evaluate_every", "batch_parts", "teaching"),
 )
 OF_NETWORK = ("hidden", "dropout", "both_directions", "num_layers", "batch_norm")
 OF_SOLVER = _SOLVER
 OF_LOSS = "class_weight"
-
+OF_TAUGHT = "teaching"
+RELAXED = ("weight_decay", "input_dropout")
+"""What a preset's regularisation is given up of if the training labels cannot be learned with it."""
 
 METHODS_WITH = {
     parameter: [name for name, method in METHODS.items() if parameter in method.parameters] or list(METHODS)
     for parameter in PARAMETERS
-} | {OF_LOSS: [name for name, method in METHODS.items() if method.network != "none"]}
+} | {
+    OF_LOSS: [name for name, method in METHODS.items() if method.network != "none"],
+    OF_TAUGHT: [name for name, method in METHODS.items() if OF_TAUGHT in method.presets.get("practical", {})],
+}
 """The methods that have each parameter."""
 
 

@@ -125,12 +125,15 @@ def test_a_proof_is_given_up_only_where_training_labels_cannot_be_learned_with_i
 
 
 TIGHT = {"hidden": 16, "max_epochs": 30, "folds": 1, "refit": False, "calibrate": False}
+GIVEN = {"weight_decay": 5e-4, "input_dropout": 0.5}
+"""Regularisation that was asked for is not given up."""
 
 
 @pytest.fixture
 def early(monkeypatch):
-    """Decide after 20 epochs whether a training is too tight."""
+    """Decide after 20 epochs whether a training is too tight; it never underfits."""
     monkeypatch.setattr(first_training, "_least", lambda _: 20)
+    monkeypatch.setattr(first_training.FirstTraining, "_underfits", lambda *_: False)
 
 
 @pytest.fixture
@@ -184,6 +187,76 @@ def test_without_scores_it_is_decided_after_the_last_epoch(too_tight, monkeypatc
     assert too_tight == [1]
     assert seen == [*range(1, 31)] * 2
     assert one._fitted.settings.values["contraction"] == "free"
+
+
+@pytest.fixture
+def underfits(monkeypatch):
+    """Let every regularised training underfit after 25 epochs; return a list with one entry for each time."""
+    judged = []
+    monkeypatch.setattr(first_training, "_least", lambda _: 25)
+    monkeypatch.setattr(first_training, "_POOR", 0.0)
+    monkeypatch.setattr(first_training.FirstTraining, "_is_too_tight", lambda *_: False)
+    kept = first_training.FirstTraining._underfits
+    monkeypatch.setattr(first_training.FirstTraining, "_underfits", lambda *args: judged.append(1) or kept(*args))
+    return judged
+
+
+@pytest.mark.parametrize("method", ["lignn", "backbone"])
+def test_regularisation_is_given_up_where_training_labels_cannot_be_learned_with_it(underfits, method):
+    graph, split, seen = small_graph(), small_split(), []
+    auto = NodeClassifier(method, **TIGHT).fit(graph, split, progress=lambda history: seen.append(len(history.epochs)))
+    assert underfits == [1]
+    assert seen == [*range(1, 26), *range(1, len(auto.history_.epochs) + 1)]
+    plain = NodeClassifier(method, **TIGHT, weight_decay=0.0, input_dropout=0.0).fit(graph, split)
+    assert underfits == [1]  # there is nothing to give up
+    assert torch.equal(weights(auto), weights(plain))
+    values = auto._fitted.settings.values
+    assert (values["weight_decay"], values["input_dropout"]) == (0.0, 0.0)
+
+
+def test_regularisation_that_was_asked_for_stays(underfits):
+    values = NodeClassifier(**TIGHT, **GIVEN).fit(small_graph(), small_split())._fitted.settings.values
+    assert {name: values[name] for name in GIVEN} == GIVEN
+    assert underfits == []
+    decayed = NodeClassifier(**TIGHT, weight_decay=1e-3).fit(small_graph(), small_split())._fitted.settings.values
+    assert (decayed["weight_decay"], decayed["input_dropout"]) == (1e-3, 0.0)
+
+
+def test_a_training_that_gave_up_its_regularisation_resumes_to_the_bit(underfits, tmp_path):
+    graph, split = small_graph(), small_split()
+
+    def fitted(**options):
+        return NodeClassifier(**TIGHT).fit(graph, split, **options)
+
+    def interrupt(history):
+        if underfits and len(history.epochs) == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fitted(checkpoint=tmp_path / "checkpoint", progress=interrupt)
+    resumed = fitted(checkpoint=tmp_path / "checkpoint")
+    assert torch.equal(weights(resumed), weights(fitted()))
+
+
+def test_what_was_learned_keeps_its_regularisation(monkeypatch):
+    """Also if there were fewer epochs than it takes to know."""
+    values = NodeClassifier(hidden=16, folds=1).fit(small_graph())._fitted.settings.values
+    assert (values["weight_decay"], values["input_dropout"]) == (5e-4, 0.5)
+    monkeypatch.setattr(first_training, "_POOR", 0.0)
+    values = NodeClassifier(**TIGHT).fit(small_graph(), small_split())._fitted.settings.values
+    assert (values["weight_decay"], values["input_dropout"]) == (5e-4, 0.5)
+
+
+def test_test_and_validation_labels_do_not_decide_about_regularisation(monkeypatch):
+    monkeypatch.setattr(first_training, "_least", lambda _: 25)
+    graph, split = small_graph(), small_split()
+    losses = []
+    monkeypatch.setattr(
+        first_training, "_late_loss", lambda history, count: losses.append([e["loss"] for e in history.epochs]) or 1e9
+    )
+    for nodes in (split.test & False, split.test, split.val):
+        NodeClassifier("backbone", **TIGHT).fit(flipped(graph, nodes), split)
+    assert losses[0] == losses[1] == losses[2]
 
 
 @pytest.mark.usefixtures("early")

@@ -7,6 +7,7 @@ import torch
 from lignn import NodeClassifier
 from lignn.backbones import GCN
 from lignn.classifier.settings import Settings
+from lignn.cli.fit import resolved
 from lignn.declarations import PRESETS
 from lignn.equilibrium import Implicit, LastStep
 from lignn.equilibrium.solvers import Anderson, Picard
@@ -56,6 +57,38 @@ def test_what_is_given_wins_over_the_preset():
     assert build(mask_rate="adaptive").mask_rate == "adaptive"
     assert method.step.backbone.convs[0].lin.weight.shape[0] == 9
     assert build(preset="paper", tol=1e-3).solver == Picard(tol=1e-3, max_steps=10)
+
+
+def test_where_the_contraction_is_not_proved_fewer_labels_are_hidden():
+    assert settings().values["mask_rate"] == settings(contraction="proved").values["mask_rate"] == 0.8
+    assert (
+        settings(contraction="free").values["mask_rate"] == settings(contraction="measured").values["mask_rate"] == 0.5
+    )
+    assert settings().with_contraction("proved").values["mask_rate"] == 0.8
+    assert settings().with_contraction("free").values["mask_rate"] == 0.5
+    assert settings(mask_rate=0.3).with_contraction("free").values["mask_rate"] == 0.3
+    assert settings(mask_rate=0.3, contraction="free").values["mask_rate"] == 0.3
+    assert settings(preset="paper", contraction="auto").with_contraction("free").values["mask_rate"] == 0.5
+
+
+def test_settings_that_are_written_before_the_contraction_is_chosen_leave_open_what_follows_from_it():
+    written = resolved(settings())
+    assert written["contraction"] == "auto"
+    assert not written.keys() & {"mask_rate", "weight_decay", "input_dropout"}
+    again = settings(**written)
+    assert again.with_contraction("free").values["mask_rate"] == 0.5
+    assert again.values == settings().values
+    assert resolved(settings(mask_rate=0.3))["mask_rate"] == 0.3
+    assert resolved(settings().with_contraction("proved"))["mask_rate"] == 0.8
+    assert again.relaxed.values == settings().relaxed.values
+    assert resolved(settings().relaxed)["weight_decay"] == 0.0
+    assert resolved(settings(weight_decay=1e-3))["weight_decay"] == 1e-3
+
+
+def test_a_built_method_may_be_taught():
+    network = build(method="backbone")
+    assert settings(method=network, teaching=0.5).training.teaching == 0.5
+    assert settings(method=network).training.teaching == 0.0
 
 
 def test_numpy_numbers_are_numbers():

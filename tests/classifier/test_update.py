@@ -11,6 +11,7 @@ from lignn.classifier.calibration import calibrate
 from lignn.errors import ConfigError, InputError
 from lignn.graph.names import node_numbers
 from lignn.labels import KnownLabels
+from lignn.training.teaching import Teacher
 from tests.classifier.small import fitted, small_graph, small_split
 from tests.problems import half_split, random_graph
 
@@ -33,7 +34,7 @@ def assert_solved_from_zero(classifier):
 
 @pytest.mark.parametrize("solver", ["picard", "anderson"])
 def test_a_warm_solve_gives_what_a_cold_one_gives(solver):
-    classifier = fitted(solver=solver, tol=1e-5, max_steps=3000, **ONE_HOP)
+    classifier = fitted(solver=solver, tol=1e-5, max_steps=3000, contraction="proved", **ONE_HOP)
     spectral = classifier.diagnose().bounds[2]
     contraction = spectral.value / spectral.limit
     assert contraction < 1
@@ -311,3 +312,17 @@ def test_a_proved_equilibrium_shows_neither_the_start_nor_the_order_of_labels():
         assert other.update_labels({node: labels[node]}).warm
     np.testing.assert_allclose(one.predict_proba(), other.predict_proba(), atol=1e-12)
     assert np.abs(one.predict_proba() - before).max() > 1e-3
+
+
+def test_further_epochs_are_taught_without_waiting(monkeypatch):
+    """The weights are trained: fifty epochs without what they have taught themselves would unlearn it."""
+    classifier = fitted(max_epochs=3)
+    begun, asked = [], Teacher.__init__
+
+    def watch(teacher, method, weight, at_once=False, nodes=None):
+        begun.append((weight, at_once))
+        asked(teacher, method, weight, at_once, nodes)
+
+    monkeypatch.setattr(Teacher, "__init__", watch)
+    classifier.update_labels({UNKNOWN[0]: 1}, epochs=1)
+    assert begun == [(1.0, True)]

@@ -236,6 +236,38 @@ def test_validation_labels_have_no_part_in_class_weights_or_losses(method: str, 
         assert both[0].history_.epochs[0]["val"] != both[1].history_.epochs[0]["val"]
 
 
+@pytest.fixture
+def _taught_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the second epoch of these short trainings learn from predictions, of which nearly all count as sure."""
+    monkeypatch.setattr("lignn.training.teaching.FIRST", 1)
+    monkeypatch.setattr("lignn.training.teaching.EVERY", 1)
+    monkeypatch.setattr("lignn.training.teaching.LEARNED", 10.0)
+    monkeypatch.setattr("lignn.labels.taught.SURE", 0.34)
+
+
+@pytest.mark.usefixtures("_taught_early")
+@pytest.mark.parametrize("method", METHODS_WITH["teaching"])
+@pytest.mark.parametrize("own_holdout", [False, True])
+def test_what_a_model_teaches_itself_sees_no_test_label(method: str, own_holdout: bool) -> None:
+    split, graph = splits(own_holdout), whole()
+    versions = (graph, flipped(graph, split.test))
+    fits = [fit(method, version, split, teaching=1.0) for version in versions]
+    assert records(fits[0])[1] != records(fit(method, graph, split, teaching=0.0))[1]
+    same(*(answers(classifier, version, split) for classifier, version in zip(fits, versions, strict=True)))
+
+
+@pytest.mark.usefixtures("_taught_early")
+@pytest.mark.parametrize("method", METHODS_WITH["teaching"])
+def test_what_a_model_teaches_itself_sees_no_validation_label(method: str) -> None:
+    split, graph = splits(False), whole()
+    both = [fit(method, version, split, teaching=1.0) for version in (graph, flipped(graph, split.val))]
+    told = [[{k: v for k, v in one.items() if k != "val"} for one in records(c)] for c in both]
+    assert told[0] == told[1]
+    chosen = [(c.history_.best, getattr(c.method_, "chosen", None)) for c in both]
+    if chosen[0] == chosen[1]:
+        assert weights(both[0]) == weights(both[1])
+
+
 def test_the_metric_is_chosen_without_validation_and_test_labels() -> None:
     split = splits(False)
     y = torch.where(split.train, 0, 1)

@@ -9,6 +9,7 @@ from torch_geometric.data import Data, HeteroData
 
 from lignn import Graph, Split
 from lignn.errors import GraphError
+from lignn.graph.hetero import of_labelled_types
 from tests.graph.equality import assert_same
 
 NAN = float("nan")
@@ -44,6 +45,14 @@ def test_types_of_nodes_become_a_column_and_their_features_columns_with_gaps():
     assert graph.y.tolist() == [0, -1, 1, -1, -1, -1]
     assert graph.splits[0].test.tolist() == [False, False, True, False, False, False]
     assert graph.name == "payments"
+
+
+def test_nodes_of_types_without_labels_have_no_class():
+    graph = Graph.from_pyg(payments())
+    assert of_labelled_types(graph, graph.labelled).tolist() == [True] * 3 + [False] * 3
+    gaps = graph.replace(table=pa.table({"type": ["a", None, "a", "b", None, "b"]}))
+    assert of_labelled_types(gaps, graph.labelled).tolist() == [True, False, True, False, False, False]
+    assert of_labelled_types(graph.replace(table=None, x=torch.ones(6, 1)), graph.labelled) is None
 
 
 def test_hetero_round_trip():

@@ -128,7 +128,7 @@ def test_certain_errors_have_a_finite_loss():
 
 def test_only_known_labels_supervise():
     labels = known()
-    with pytest.raises(InputError, match="only known labels"):
+    with pytest.raises(InputError, match="only known and taught labels"):
         labels.loss(labels.onehot, ~labels.mask)
 
 

@@ -12,7 +12,7 @@ from lignn.backbones import GCN
 from lignn.equilibrium.solvers import Picard
 from lignn.errors import ConfigError, InputError
 from lignn.methods import LIGNN, Network, Problem
-from lignn.training import End, Interrupted, Settings, checkpoint, f1_micro, score_on, scorer, train
+from lignn.training import End, Interrupted, Settings, checkpoint, f1_micro, loop, score_on, scorer, train
 from tests.methods.small import gcn
 from tests.problems import half_split, random_graph
 
@@ -79,7 +79,10 @@ def test_same_seed_same_result():
 
 @pytest.mark.parametrize("killed_after", [1, 4, 9])
 def test_a_killed_run_resumes_to_the_same_end(tmp_path, killed_after):
-    settings = Settings(max_epochs=12, checkpoint_seconds=0)
+    resumes_to_the_same_end(Settings(max_epochs=12, checkpoint_seconds=0), tmp_path, killed_after)
+
+
+def resumes_to_the_same_end(settings, tmp_path, killed_after):
     whole, history = run(settings)
 
     class KilledError(Exception):
@@ -147,6 +150,29 @@ def test_an_interrupted_run_leaves_what_a_shorter_one_would():
     assert history.final == expected.final
     assert all(torch.equal(v, method.state_dict()[k]) for k, v in shorter.state_dict().items())
     assert not method.training
+
+
+@pytest.mark.parametrize("window", ["checkpoint", "prediction"])
+def test_an_interruption_after_the_last_epoch_keeps_its_result(tmp_path, monkeypatch, window):
+    """While the last checkpoint is written, or while the trained weights predict."""
+    settings, path, calls = Settings(max_epochs=4), tmp_path / "run.safetensors", []
+    expected = run(settings)[1]
+    place = (checkpoint, "write") if window == "checkpoint" else (loop, "_predict")
+    whole = getattr(*place)
+
+    def interrupted(*given):
+        calls.append(1)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return whole(*given)
+
+    monkeypatch.setattr(*place, interrupted)
+    with pytest.raises(Interrupted) as interruption:
+        run(settings, path)
+    history = interruption.value.history
+    assert (history.end, history.final) == (End.INTERRUPTED, expected.final)
+    assert without_time(history) == without_time(expected)
+    assert run(settings, path)[1].end is End.EPOCHS
 
 
 def test_an_interruption_in_the_first_epoch_leaves_nothing_to_keep(tmp_path):
@@ -285,6 +311,7 @@ def test_scores_need_labels():
         ({"lr": 0}, "^lr: a positive number is needed, got 0$"),
         ({"lr": math.nan}, "^lr: a positive number is needed, got nan$"),
         ({"weight_decay": -1.0}, "^weight_decay: a number of at least 0 is needed, got -1.0$"),
+        ({"teaching": -1.0}, "^teaching: a number of at least 0 is needed, got -1.0$"),
         ({"max_epochs": 0}, "^max_epochs: at least 1 is needed, got 0$"),
         ({"patience": 0}, "^patience: at least 1 is needed, got 0$"),
         ({"first_epoch": 1000}, "^first_epoch: 0 … 999 is needed, got 1000$"),

@@ -62,44 +62,57 @@ class FirstTraining:
     progress: Progress | None
 
     def run(self, settings: Settings, checkpoint: Checkpoint | None) -> tuple[Settings, Method, History, bool]:
-        """Train; return the settings with the contraction that was chosen, and whether training was interrupted.
+        """Train; return the settings that were chosen on the way, and whether training was interrupted.
 
-        If the contraction is to be chosen, it is the proved one, unless training shows that its limit is too tight:
-        where labels must act strongly, the training labels cannot be learned with it. Held-out labels have no say.
-        This is known after the setting `least_epochs`, and a training that is too tight ends then.
+        Two things may keep the training labels from being learned. If the preset's regularisation does, training starts
+        over without it. If the contraction is to be chosen, it is the proved one, unless its limit is too tight: where
+        labels must act strongly. Held-out labels have no say. Both are known after the setting `least_epochs`, and a
+        training that nobody would use ends then.
         """
         chosen = settings.with_contraction("proved") if settings.chooses_contraction else settings
         assembly = self._assembled(chosen)
         if settings.chooses_contraction and assembly.method.on(assembly.inference).lipschitz is None:
             settings = chosen = settings.with_contraction("free")
             assembly = self._assembled(chosen)
-        if not settings.chooses_contraction:
+        if settings.relaxed is None and not settings.chooses_contraction:
             return chosen, assembly.method, *self._history(chosen, assembly, checkpoint, self.progress)
-        free, too_tight = settings.with_contraction("free"), None
+        judged, other = False, None
 
         def watch(history: History) -> None:
-            nonlocal too_tight
+            nonlocal judged, other
             if self.progress is not None:
                 self.progress(history)
-            known = too_tight is None and history.end is None and len(history.epochs) >= _least(settings)
+            known = not judged and history.end is None and len(history.epochs) >= _least(settings)
             # One of several processes cannot end alone, and without a score there is no epoch to keep.
             if known and history.best >= 0 and assembly.inference.processes.count == 1:
-                too_tight = self._is_too_tight(free, assembly, history)
-                history.end = End.STOPPED if too_tight else None  # nobody would use the rest of this training
+                judged, other = True, self._instead(settings, assembly, history)
+                history.end = None if other is None else End.STOPPED  # nobody would use the rest of this training
 
         history, interrupted = self._history(chosen, assembly, checkpoint, watch)
         if interrupted:
             return chosen, assembly.method, history, True
         try:
-            if too_tight is None:
-                too_tight = self._is_too_tight(free, assembly, history)
-            if too_tight:
-                other = self._assembled(free)
-                better, interrupted = self._history(free, other, None, self.progress)
-                return free, other.method, better, interrupted
+            other = other if judged else self._instead(settings, assembly, history)
+            if other is not None:
+                return self.run(other, None)
         except KeyboardInterrupt:
             return chosen, assembly.method, history, True
         return chosen, assembly.method, history, False
+
+    def _instead(self, settings: Settings, assembly: Assembly, history: History) -> Settings | None:
+        """Return the settings to start over with; None to keep this training."""
+        if settings.relaxed is not None and self._underfits(settings, assembly, history):
+            return settings.relaxed
+        if not settings.chooses_contraction:
+            return None
+        free = settings.with_contraction("free")
+        return free if self._is_too_tight(free, assembly, history) else None
+
+    def _underfits(self, settings: Settings, assembly: Assembly, history: History) -> bool:
+        """Return whether the training labels are fitted poorly, though there was time to learn them."""
+        least = _least(settings)
+        guess = assembly.training.labels.loss_of_guess()
+        return len(history.epochs) >= least > _LAST and _late_loss(history, least) > _POOR * guess
 
     def _assembled(self, settings: Settings) -> Assembly:
         return assembled(settings, self.graph, self.known, self.split.held_out)

@@ -21,6 +21,7 @@ from lignn.classifier.settings import Settings
 from lignn.declarations import HELD_BACK
 from lignn.errors import ConfigError, ConvergenceWarning, InputError
 from lignn.graph import Graph, Split
+from lignn.graph.hetero import of_labelled_types
 from lignn.labels import Classes, KnownLabels
 from lignn.methods import Carry, Method, Prediction
 from lignn.methods.method import Evaluation
@@ -150,8 +151,9 @@ def go_on(fitted: Fitted, known: KnownLabels, truth: Graph, epochs: int) -> Fitt
     scored = problem.space.count(held_out) > 0  # of all processes, which must do the same
     score = score_on(truth, {"val": held_out}, fitted.metric, problem.space) if scored else None
     generator = torch.Generator().manual_seed(_further_seed(settings.values["seed"], fitted.further))
-    options = replace(settings.training, max_epochs=epochs, patience=epochs)
-    history = Assembly(method, seen, problem, generator).train(score, options, carry=_carry(fitted))
+    options = replace(settings.training, max_epochs=epochs, patience=epochs, goes_on=True)
+    assembly = Assembly(method, seen, problem, generator, of_labelled_types(truth, known.mask))
+    history = assembly.train(score, options, carry=_carry(fitted))
     split = fitted.split if history.end is End.NOTHING_TO_TRAIN else _with_training(fitted.split, known.mask)
     prediction = _prediction(history)
     return replace(

@@ -54,7 +54,8 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         both_directions: let `rgcn` pass messages against the edges too, with weights of their own; default no.
         feature_mask: share of the nodes whose features are hidden in an epoch, so that labels must carry it.
         lr: learning rate of Adam.
-        weight_decay: weight decay of Adam.
+        weight_decay: weight decay of Adam. The preset's values of this and of `input_dropout` become 0 where the
+            training labels cannot be learned with them.
         max_epochs: maximum number of epochs.
         patience: number of epochs without a better validation score after which training stops.
         metric: validation score that chooses the epoch: "f1_micro", "f1_macro", "balanced_accuracy", "roc_auc",
@@ -62,6 +63,9 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
             training labels; for the preset "paper" always "f1_micro".
         class_weight: weight of the nodes of each class in the loss: "balanced" (inversely proportional to the number
             of training labels of a class), or weights by class name or number, where other classes have weight 1.
+        teaching: weight in the loss of what the model teaches itself: once the known labels are learned, from epoch 50
+            on, unlabelled nodes supervise with the class that it predicts with 90 % or more. 0 for nothing; without
+            effect if `inductive`, if a node may have several classes, and for graphs in a store.
         seed: seed of weights, masks and dropout, and of the validation split if none is given.
         inductive: train without the edges of nodes that are to be predicted.
         mask_rate: share of the nodes whose label input is hidden in an epoch, β; or "adaptive".
@@ -127,6 +131,7 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         patience: int | None = None,
         metric: str | None = None,
         class_weight: str | Mapping[Any, float] | None = None,
+        teaching: float | None = None,
         seed: int = 0,
         inductive: bool = False,
         mask_rate: float | str | None = None,
@@ -163,6 +168,7 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         self.patience = patience
         self.metric = metric
         self.class_weight = class_weight
+        self.teaching = teaching
         self.seed = seed
         self.inductive = inductive
         self.mask_rate = mask_rate

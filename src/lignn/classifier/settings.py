@@ -25,10 +25,12 @@ from lignn.declarations import (
     METRICS,
     OF_LOSS,
     OF_NETWORK,
+    OF_TAUGHT,
     OF_TRAINING,
     PARAMETERS,
     PRECISIONS,
     PRESETS,
+    RELAXED,
 )
 from lignn.equilibrium import GRADIENTS
 from lignn.equilibrium.solvers import BY_NAME, Solver
@@ -36,6 +38,7 @@ from lignn.errors import ConfigError, unknown
 from lignn.methods import Method
 from lignn.methods.registry import network_options
 
+_PROVED = "proved"
 _OPTIONS = ("method_options", "backbone_options")
 _NAMED: dict[str, Mapping[str, Any]] = {
     "method": METHODS,
@@ -98,6 +101,8 @@ class Settings:
             networks = BACKBONE_PRESETS[parameters["preset"]]
             own = networks.get(backbone, {}) if isinstance(backbone, str) else {}
             preset = {**preset, **METHODS[method].presets.get(parameters["preset"], {}), **own}
+            if given.get("contraction", _PROVED) not in (AUTO, _PROVED):
+                preset |= METHODS[method].unproved.get(parameters["preset"], {})
         else:
             _check_beside(method, backbone, given, options)
         _check_solver(given)
@@ -122,8 +127,34 @@ class Settings:
         return self.values.get("contraction") == AUTO
 
     def with_contraction(self, kind: str) -> Settings:
-        """Return the same settings with a contraction that was chosen."""
-        return replace(self, values={**self.values, "contraction": kind})
+        """Return the same settings with a contraction that was chosen, and what follows from it."""
+        follows = {} if kind == _PROVED else self.unproved
+        return replace(self, values={**self.values, **follows, "contraction": kind})
+
+    @property
+    def undecided(self) -> frozenset[str]:
+        """Names of values that a fit may change: they follow from a choice that it makes."""
+        relaxed = frozenset() if self.relaxed is None else frozenset(RELAXED) - self.explicit
+        return relaxed | frozenset(self.unproved if self.chooses_contraction else ())
+
+    @property
+    def relaxed(self) -> Settings | None:
+        """The same settings without weight decay and dropped features; None if the preset has none or they were given.
+
+        Only methods whose loss is the cross-entropy can tell by it whether they learn their labels.
+        """
+        if not (isinstance(self.method, str) and "loss" in METHODS[self.method].parameters):
+            return None
+        without = {name: 0.0 for name in RELAXED if name not in self.explicit and self.values.get(name)}
+        return replace(self, values={**self.values, **without}) if without else None
+
+    @property
+    def unproved(self) -> dict[str, Any]:
+        """What the preset has instead of its values if the contraction is not proved."""
+        if not isinstance(self.method, str):
+            return {}
+        values = METHODS[self.method].unproved.get(self.parameters["preset"], {})
+        return {name: value for name, value in values.items() if name not in self.explicit}
 
     @property
     def dtype(self) -> torch.dtype:
@@ -181,7 +212,7 @@ def _check_applies(method: str, given: Mapping[str, Any]) -> None:
 
 def _check_beside(method: Method, backbone: Any, given: Mapping[str, Any], options: list[dict[str, Any]]) -> None:
     """Refuse parameters that a built method would ignore: it has its network and options already."""
-    every = {OF_LOSS, *(name for name in given if len(METHODS_WITH[name]) == len(METHODS))} - set(OF_NETWORK)
+    every = {OF_LOSS, OF_TAUGHT, *(name for name in given if len(METHODS_WITH[name]) == len(METHODS))} - set(OF_NETWORK)
     settled = [name for name in given if name not in every]
     settled += [name for name, value in zip(_OPTIONS, options, strict=True) if value]
     if backbone != DEFAULT_BACKBONE:

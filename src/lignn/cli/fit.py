@@ -180,12 +180,13 @@ def _resolved(classifier: NodeClassifier) -> dict[str, Any]:
 def resolved(settings: Settings) -> dict[str, Any]:
     """Return every setting, the preset's among them; without those that the network does not have.
 
-    A value that only a preset can have is left out: the preset sets it again.
+    A value that only a preset can have is left out: the preset sets it again. So is one that `fit` may still change.
     """
     from lignn.declarations import HELD_BACK, OF_NETWORK, PARAMETERS
 
     network = settings.network()
     offered = [name for name in PARAMETERS if name not in OF_NETWORK or name in network]
+    offered = [name for name in offered if name not in settings.undecided]
     values = {name: value for name, value in settings.values.items() if name in offered and value != HELD_BACK}
     options = {"method_options": dict(settings.method_options), "backbone_options": dict(settings.backbone_options)}
     return {"method": settings.method, "backbone": settings.backbone, **values, **options}

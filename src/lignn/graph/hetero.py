@@ -38,6 +38,20 @@ def has_node_types(graph: Graph) -> bool:
     return graph.table is not None and TYPE in graph.table.column_names
 
 
+def of_labelled_types(graph: Graph, labelled: Tensor) -> Tensor | None:
+    """Return a mask of the nodes of types that have labels: others have no class. None if nodes have no types.
+
+    Args:
+        graph: the graph.
+        labelled: mask of the nodes whose labels count.
+    """
+    if graph.table is None or not has_node_types(graph):
+        return None
+    types = graph.table.column(TYPE).dictionary_encode().combine_chunks()
+    numbers = torch.from_numpy(types.indices.fill_null(len(types.dictionary)).to_numpy().astype(np.int64))
+    return torch.isin(numbers, numbers[labelled].unique())
+
+
 def from_hetero(data: HeteroData, **parts: Any) -> Graph:
     """Return a graph from a `HeteroData`, with its nodes in the order of its types.
 

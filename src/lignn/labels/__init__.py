@@ -11,6 +11,7 @@ from lignn.labels.known import (
     at_temperature,
     softmax,
 )
+from lignn.labels.taught import Taught
 
 __all__ = [
     "Classes",
@@ -20,6 +21,7 @@ __all__ = [
     "LabelInput",
     "LossOf",
     "SoftmaxJacobian",
+    "Taught",
     "at_temperature",
     "softmax",
 ]

@@ -20,6 +20,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from lignn.errors import ConfigError, InputError
 from lignn.graph import Graph
 from lignn.graph.validate import check_classes
+from lignn.labels.taught import Taught
 from lignn.propagation.rows import Rows, dense
 from lignn.store import Batch, Share, share_of
 
@@ -96,6 +97,7 @@ class KnownLabels:
         class_weight: weight of each class in the loss (c); None if all nodes count alike.
         share: the nodes of the rows, if the graph is in a store; None: all nodes of a graph in memory.
         drawn: the nodes that `hide` hides, if they were drawn before; None: it draws them.
+        taught: predictions of other nodes that supervise too; they are never an input.
     """
 
     mask: Tensor
@@ -104,6 +106,7 @@ class KnownLabels:
     class_weight: Tensor | None = None
     share: Share | None = None
     drawn: Tensor | None = None
+    taught: Taught | None = None
 
     @classmethod
     def of(cls, graph: Graph, mask: Tensor, dtype: torch.dtype = torch.float32) -> KnownLabels:
@@ -206,34 +209,63 @@ class KnownLabels:
             return logits.sigmoid()
         return softmax(logits) if jacobian == "exact" else DiagonalSoftmax.apply(logits)
 
+    @cached_property
+    def supervising(self) -> Tensor:
+        """Mask of the nodes that may supervise: known and taught ones."""
+        return self.mask if self.taught is None else self.mask | self.taught.nodes
+
+    def teaching(self, probabilities: Tensor, weight: float, teachers: Tensor | None = None) -> Taught | None:
+        """Return what predictions of nodes teach whose labels are unknown, see `Taught.of`.
+
+        Args:
+            probabilities: predicted ones of all nodes.
+            weight: of all that is taught.
+            teachers: mask of the nodes that may teach; None for all.
+        """
+        unknown = ~self.mask if teachers is None else teachers & ~self.mask
+        return Taught.of(probabilities, unknown, self.counts, self._shares(), weight)
+
     def _supervised(self, output: Tensor, nodes: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the rows of `output` and of the labels at `nodes` (a mask), which must be known."""
-        if (nodes & ~self.mask).any():
-            raise InputError("only known labels can supervise")
+        """Return the rows of `output` and of the labels at `nodes` (a mask), which must be known or taught."""
+        if (nodes & ~self.supervising).any():
+            raise InputError("only known and taught labels can supervise")
         index = nodes.nonzero().flatten().to(output.device)
-        return dense(output).index_select(0, index), self.onehot.index_select(0, index)
+        target = self.onehot if self.taught is None else self.onehot + self.taught.onehot
+        return dense(output).index_select(0, index), target.index_select(0, index)
 
     def loss_of_logits(self, logits: Tensor, nodes: Tensor) -> Tensor:
         """Return the same as `loss` of the probabilities; its gradient does not vanish where softmax underflows."""
         z, target = self._supervised(logits, nodes)
         if self.multilabel:
             return self._mean(binary_cross_entropy_with_logits(z, target, reduction="none"))
-        return self.mean(-(z.log_softmax(1) * target).sum(1), target)
+        return self._with_taught(-(z.log_softmax(1) * target).sum(1), target, nodes)
 
     def loss(self, probabilities: Tensor, nodes: Tensor) -> Tensor:
-        """Return the mean cross-entropy over `nodes` (a mask), which must be known."""
+        """Return the mean cross-entropy over `nodes` (a mask): over the known ones, plus that over taught ones."""
         p, target = self._supervised(probabilities, nodes)
         tiny = torch.finfo(p.dtype).tiny
         if self.multilabel:
             return self._mean(-(target * p.clamp(min=tiny).log() + (1 - target) * (1 - p).clamp(min=tiny).log()))
-        return self.mean(-p.mul(target).sum(1).clamp(min=tiny).log(), target)
+        return self._with_taught(-p.mul(target).sum(1).clamp(min=tiny).log(), target, nodes)
 
     def loss_of_guess(self) -> float:
         """Return the loss of the shares of the classes as prediction of every node: nothing but counts is known."""
+        return self.loss(self._shares().to(self.onehot).expand_as(self.onehot), self.mask).item()
+
+    def _shares(self) -> Tensor:
+        """Return the share of each class in the loss of all known labels (c)."""
         shares = self.counts / self._known_to_all.sum()
-        if self.class_weight is not None:
-            shares = shares * self.class_weight / (shares @ self.class_weight.to(shares))
-        return self.loss(shares.to(self.onehot).expand_as(self.onehot), self.mask).item()
+        if self.class_weight is None:
+            return shares
+        return shares * self.class_weight / (shares @ self.class_weight.to(shares))
+
+    def _with_taught(self, losses: Tensor, target: Tensor, nodes: Tensor) -> Tensor:
+        """Return the mean loss of the known ones of `nodes` plus that of the taught ones."""
+        if self.taught is None:
+            return self.mean(losses, target)
+        known = self.mask[nodes].to(losses.device)
+        loss = self.mean(losses[known], target[known])
+        return loss if known.all() else loss + self.taught.mean(losses[~known], target[~known])
 
     def mean(self, losses: Tensor, target: Tensor) -> Tensor:
         """Return the mean of one loss per node, each weighted by the class of its `target` row.
@@ -310,8 +342,8 @@ class HiddenLabels:
 
     @cached_property
     def supervised(self) -> Tensor:
-        """`I_o M_t`: the known nodes whose own label is hidden. Only these supervise."""
-        return self.known.mask & self.hidden
+        """`I_o M_t`, and taught nodes in `I_o`: the nodes whose own label is hidden. Only these supervise."""
+        return self.known.supervising & self.hidden
 
     @cached_property
     def shown(self) -> Tensor:

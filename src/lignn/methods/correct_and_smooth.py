@@ -119,6 +119,10 @@ class CorrectAndSmooth(Method):
         """Run an epoch of the base method."""
         return self.base.epoch(problem, generator, carry)
 
+    def teacher(self, problem: Problem) -> BoundMethod | None:
+        """Return that of the base method, which is trained as it would be without Correct and Smooth."""
+        return self.base.teacher(problem)
+
     def project(self, problem: Problem) -> None:
         """Keep what the base method promises."""
         self.base.project(problem)

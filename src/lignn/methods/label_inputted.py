@@ -30,8 +30,9 @@ class LabelInputted(Promising):
     """`Ỹ = step(input(Ỹ))`: a method whose step takes known labels and its own predictions as input.
 
     An epoch draws which labels to hide, solves for the state, tapes one step on the masked state, and supervises the
-    known nodes whose label was hidden. A prediction solves with all known labels clamped. If a training solve would be
-    the same to the bit as that of the last prediction, its solution is used instead.
+    known nodes whose label was hidden, and the taught ones whose row was. A prediction solves with all known labels
+    clamped. If a training solve would be the same to the bit as that of the last prediction, its solution is used
+    instead.
 
     Args:
         step: what one propagation computes.
@@ -100,6 +101,10 @@ class LabelInputted(Promising):
             out = self.gradient.attach(solution, maps, self.solver)
         loss = self.step.loss(labels.known, out, labels.supervised)
         return Epoch(loss, problem, carry, solution, rate, labels.hidden)
+
+    def teacher(self, problem: Problem) -> BoundLabelInputted | None:
+        """Return the method itself; None if its loss takes known labels alone, or if states belong to one problem."""
+        return self.on(problem) if self.step.teachable and not self.reuse_evaluation else None
 
     def evaluate(self, problem: Problem, epoch: Epoch) -> tuple[Prediction, Carry]:
         """Solve with all known labels clamped; the carry has the next mask rate and the states for later solves."""

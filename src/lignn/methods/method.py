@@ -120,6 +120,10 @@ class Method(nn.Module, ABC):
         """
         raise AssertionError(f"{type(self).__name__} has nothing to train")
 
+    def teacher(self, problem: Problem) -> BoundMethod | None:  # noqa: ARG002
+        """Return what predicts the classes that `epoch` learns besides known ones; None if it learns none."""
+        return None
+
     def project(self, problem: Problem) -> None:
         """Change the weights after an update, so that predictions on `problem` have what the method promises."""
 

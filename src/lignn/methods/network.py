@@ -36,14 +36,18 @@ class Network(Method):
         return BoundNetwork(self, problem)
 
     def epoch(self, problem: Problem, generator: Generator, carry: Carry | None = None) -> Epoch:
-        """Compute the mean cross-entropy over all known nodes."""
+        """Compute the mean cross-entropy over all known nodes, and over taught ones."""
         labels = problem.labels
         with frozen_dropout(self.backbone, generator):
             if self.loss_of == "logits":
-                loss = labels.loss_of_logits(self.logits(problem), labels.mask)
+                loss = labels.loss_of_logits(self.logits(problem), labels.supervising)
             else:
-                loss = labels.loss(self.probabilities(problem), labels.mask)
+                loss = labels.loss(self.probabilities(problem), labels.supervising)
         return Epoch(loss, problem, carry or Carry())
+
+    def teacher(self, problem: Problem) -> BoundNetwork:
+        """Return the network on the problem."""
+        return self.on(problem)
 
     def logits(self, problem: Problem) -> Tensor:
         """Return `f_θ(A, X)`."""

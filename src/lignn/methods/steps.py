@@ -34,6 +34,8 @@ class Step(nn.Module, ABC):
 
     linear: ClassVar[bool] = False
     """Whether the map is affine in the state."""
+    teachable: ClassVar[bool] = False
+    """Whether `loss` takes taught nodes too."""
 
     @abstractmethod
     def bind(self, problem: Problem) -> Map:
@@ -133,6 +135,8 @@ class BackboneStep(Step):
         jacobian: softmax Jacobian in the adjoint: "exact", or only its "diagonal".
         loss: what the cross-entropy is computed from.
     """
+
+    teachable: ClassVar[bool] = True
 
     def __init__(self, backbone: Backbone, jacobian: SoftmaxJacobian = "exact", loss: LossOf = "probabilities") -> None:
         super().__init__()

@@ -62,6 +62,9 @@ class ThreeFerence(LabelInputted):
         solver = solver or Picard(tol=1e-5, max_steps=100)
         super().__init__(NeighbourStep(backbone), ShareOfTraining(), solver, LastStep())
 
+    def teacher(self, problem: Problem) -> None:
+        """Return None: only known nodes supervise."""
+
     def epoch(self, problem: Problem, generator: Generator, carry: Carry | None = None) -> Epoch:
         """Compute the cross-entropy over all known nodes, each predicted from the labels of its neighbours."""
         labels = problem.labels

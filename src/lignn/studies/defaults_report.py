@@ -17,8 +17,9 @@ BASE = "new"
 _TEXT = {
     "defaults": "Each fit is given the labels of a few nodes and predicts all other labelled nodes; the rows of a "
     "dataset are given the same labels. 'new' is `NodeClassifier()`, 'gcn' and 'label_input' are those methods with "
-    "the same preset and protocol, 'old' is the practical preset before lignn 0.2. Accuracy in percent, mean ± "
-    "standard deviation over splits of seed 42; differences with paired 95 % intervals.",
+    "the same preset and protocol. These three learn from their own sure predictions too (`teaching`), the rows "
+    "'untaught' do not. 'old' is the practical preset before lignn 0.2. Accuracy in percent, mean ± standard deviation "
+    "over splits of seed 42; differences with paired 95 % intervals.",
     "more": "As the study of the defaults, on other graphs and with more labels: so many a class, or a share of all.",
     "contraction": "LI-GCN with the practical preset and different bounds κ of the map's Lipschitz constant. 'Depend "
     "on the start' is the share of all nodes whose prediction is not the same from five random starts.",

@@ -15,6 +15,7 @@ from torch import Generator, Tensor
 from lignn.equilibrium import WHOLE, Space
 from lignn.errors import InputError
 from lignn.graph import Graph, Split
+from lignn.graph.hetero import of_labelled_types
 from lignn.labels import KnownLabels
 from lignn.methods import Method, Prediction, Problem
 from lignn.training.loop import TIE, History, Scorer, Scores, Settings, train
@@ -30,16 +31,19 @@ class Assembly:
         training: the problem that the loss is computed on.
         inference: the problem that predictions are made on; the same object as `training` in the transductive setting.
         generator: draws the masks and dropout of training.
+        teachers: mask of the nodes whose predictions may teach; None for all.
     """
 
     method: Method
     training: Problem
     inference: Problem
     generator: Generator
+    teachers: Tensor | None = None
 
     def train(self, score: Scorer | None, settings: Settings, **options: Any) -> History:
         """Train the method; `options` are further arguments of `training.train`."""
-        return train(self.method, self.training, self.inference, score, self.generator, settings, **options)
+        problems = self.training, self.inference
+        return train(self.method, *problems, score, self.generator, settings, teachers=self.teachers, **options)
 
 
 def assemble(
@@ -66,7 +70,8 @@ def assemble(
     inference = Problem.with_labels(graph, labels).to(device)
     training = inference if unseen is None else inference.without_edges_at(unseen)
     method = build(generator).to(device, inference.dtype)
-    return Assembly(method, training, inference, generator)
+    teachers = None if graph.table is None else of_labelled_types(graph, labels.mask)
+    return Assembly(method, training, inference, generator, teachers)
 
 
 def scorer(graph: Graph, split: Split) -> Scorer:

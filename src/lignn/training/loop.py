@@ -19,11 +19,12 @@ from torch import Generator, Tensor
 
 from lignn.equilibrium import Status
 from lignn.errors import ConfigError, InputError, ProcessError
-from lignn.methods import Carry, Epoch, Method, Prediction, Problem
+from lignn.methods import BoundMethod, Carry, Epoch, Method, Prediction, Problem
 from lignn.processes import Processes
 from lignn.training import checkpoint
 from lignn.training.adam import Adam
 from lignn.training.averaging import WeightAverage
+from lignn.training.teaching import Teacher, may_teach
 from lignn.training.threads import enough_threads
 
 Scores = dict[str, float]
@@ -63,6 +64,8 @@ class Settings:
         evaluate_every: predict and score after every so many epochs, and after the last one. Without a scorer the
             last epoch alone is evaluated if this is above 1.
         batch_parts: number of parts of a store in a batch; None: an epoch is one update, on the whole graph.
+        teaching: weight in the loss of what the model teaches itself, see `training.teaching`; 0 for nothing.
+        goes_on: whether the weights were trained before: then they teach as soon as they have shown their losses.
     """
 
     lr: float = 0.01
@@ -75,6 +78,8 @@ class Settings:
     averaged_epochs: int = 1
     evaluate_every: int = 1
     batch_parts: int | None = None
+    teaching: float = 0.0
+    goes_on: bool = False
 
     def __post_init__(self) -> None:
         if not 0 < self.lr < math.inf:
@@ -83,6 +88,8 @@ class Settings:
             raise ConfigError(f"input_dropout: a share from 0 to below 1 is needed, got {self.input_dropout}")
         if not 0 <= self.weight_decay < math.inf:
             raise ConfigError(f"weight_decay: a number of at least 0 is needed, got {self.weight_decay}")
+        if not 0 <= self.teaching < math.inf:
+            raise ConfigError(f"teaching: a number of at least 0 is needed, got {self.teaching}")
         for name in ("max_epochs", "patience", "averaged_epochs", "evaluate_every", "batch_parts"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -168,6 +175,7 @@ def train(
     path: Path | None = None,
     run_id: str = "",
     progress: Progress | None = None,
+    teachers: Tensor | None = None,
 ) -> History:
     """Train `method` and leave it with the weights of the epoch with the best validation score.
 
@@ -187,24 +195,37 @@ def train(
         path: checkpoint file. If it exists, training continues from it, with the same result as without interruption.
         run_id: identifies this run; the checkpoint of another run is refused.
         progress: called after every epoch.
+        teachers: mask of the nodes whose predictions may teach; None for all.
     """
     with enough_threads(inference):
         learned = method.learn(training)
         if any(True for _ in method.parameters()):
-            run = _Run(method, generator, settings or Settings(), run_id, carry or Carry())
+            settings = settings or Settings()
+            if not may_teach(training, inference):
+                settings = dataclasses.replace(settings, teaching=0.0)
+            run = _Run(method, generator, settings, run_id, carry or Carry(), teachers)
             history = _train_until_admitted(run, training, inference, score, path, progress)
         else:
             history = History(end=End.AT_ONCE if learned else End.NOTHING_TO_TRAIN)
-        method.eval()
-        bound = method.on(inference)
-        if score is not None:
-            bound.choose(lambda prediction: score(prediction)["val"])
-        history.prediction = bound.solve()
-        if score is not None:
-            history.final = {name: value for name, value in score(history.prediction).items() if name != TIE}
+        try:
+            _predict(method.eval().on(inference), score, history)
+        except KeyboardInterrupt:
+            if history.best < 0:
+                raise
+            history.end = End.INTERRUPTED
+            _predict(method.on(inference), score, history)
     if history.end is End.INTERRUPTED:
         raise Interrupted(history)
     return history
+
+
+def _predict(bound: BoundMethod, score: Scorer | None, history: History) -> None:
+    """Add the prediction of the trained weights to the history, and its scores."""
+    if score is not None:
+        bound.choose(lambda prediction: score(prediction)["val"])
+    history.prediction = bound.solve()
+    if score is not None:
+        history.final = {name: value for name, value in score(history.prediction).items() if name != TIE}
 
 
 def _train_until_admitted(
@@ -216,7 +237,7 @@ def _train_until_admitted(
     while not history.eligible and history.end is not End.INTERRUPTED and fresh.tighten():
         run.method.load_state_dict(fresh.state_dict())
         run.generator.set_state(drawn)
-        again = _Run(run.method, run.generator, run.settings, run.run_id, carry)
+        again = _Run(run.method, run.generator, run.settings, run.run_id, carry, run.teacher.nodes)
         history = _train(again, training, inference, score, None, progress)  # the checkpoint is of the first training
     return history
 
@@ -245,15 +266,14 @@ def _train(
             if time.monotonic() - written > run.settings.checkpoint_seconds:
                 write()
                 written = time.monotonic()
+        if run.history.epochs:  # there is nothing to continue if the first epoch failed
+            write()
     except (KeyboardInterrupt, ProcessError):
         # Most interruptions come in the middle of an epoch: the next run repeats that epoch from its beginning.
         write()
         if run.history.best < 0 or processes.count > 1:  # one of several processes cannot finish alone
             raise
         run.history.end = End.INTERRUPTED
-    else:
-        if run.history.epochs:  # there is nothing to continue if the first epoch failed
-            write()
     run.method.load_state_dict(run.best_weights)
     return run.history
 
@@ -261,12 +281,21 @@ def _train(
 class _Run:
     """Everything that the next epoch depends on."""
 
-    def __init__(self, method: Method, generator: Generator, settings: Settings, run_id: str, carry: Carry) -> None:
+    def __init__(
+        self,
+        method: Method,
+        generator: Generator,
+        settings: Settings,
+        run_id: str,
+        carry: Carry,
+        teachers: Tensor | None = None,
+    ) -> None:
         self.method = method.train()  # between evaluations; changing the mode takes longer than a small product
         self.run_id = run_id
         self.settings = settings
         self.optimizer = Adam(method.parameters(), settings.lr, settings.weight_decay)
         self.average = WeightAverage(method, settings.averaged_epochs)
+        self.teacher = Teacher(method, settings.teaching, settings.goes_on, teachers)
         self.generator = generator
         self.history = History(carry=carry)
         self.best_weights = self._weights()
@@ -278,6 +307,8 @@ class _Run:
         """Run one update, or one per batch, and one evaluation, and record them."""
         start = time.perf_counter()
         number = len(self.history.epochs)
+        losses = [record["loss"] for record in self.history.epochs]
+        training = self.teacher.teach(training, losses, self.history.carry.state)
         if self.settings.input_dropout:
             training = training.drop_features(self.settings.input_dropout, self.generator)
         update = partial(self._update, inference)
@@ -367,6 +398,7 @@ class _Run:
             "average": self.average.state(),
             "generator": self.generator.get_state(),
             "carry": self.history.carry.plain(processes),
+            "taught": self.teacher.state(),
             "history": {
                 "epochs": [*self.history.epochs],
                 "best": self.history.best,
@@ -399,6 +431,7 @@ class _Run:
         self.best_weights = state["best"]
         self.optimizer.load_state(state.get("optimizer", {}))
         self.average.load_state({"count": 0, "mean": {}} | state.get("average", {}))
+        self.teacher.load_state(state.get("taught", {}), inference)
         self.generator.set_state(state["generator"])
         history = state["history"]
         end = None if history["end"] is None else End(history["end"])
