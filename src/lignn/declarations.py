@@ -380,7 +380,9 @@ PARAMETERS: dict[str, Parameter] = {
     "gradient": Parameter("text", _SOLVE, choices=("paper", "exact", "last_step"), takes_objects=True),
     "warm_start": Parameter("true or false", _SOLVE, "Start a solve from the last epoch's state."),
     "contraction": Parameter("text", _SOLVE, "What is promised about the equilibrium: ", choices=CONTRACTIONS),
-    "calibrate": Parameter("true or false", _TRAINING, "Fit a temperature to the held-out labels.", optional=False),
+    "calibrate": Parameter(
+        "true or false", _TRAINING, "Fit a temperature and a doubt to the held-out labels.", optional=False
+    ),
     "refit": Parameter(
         "true or false",
         _TRAINING,

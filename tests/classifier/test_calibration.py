@@ -1,9 +1,9 @@
-"""Temperatures and calibration errors with known values."""
+"""Temperatures, doubts and calibration errors with known values."""
 
 import pytest
 import torch
 
-from lignn.classifier.calibration import FEWEST, at_temperature, calibrate, calibration_error
+from lignn.classifier.calibration import FEWEST, Calibration, at_temperature, calibrate, calibrated, calibration_error
 
 
 def drawn(n=20000, multilabel=False, seed=0):
@@ -47,6 +47,44 @@ def test_temperature_keeps_the_order_of_classes(temperature):
     torch.testing.assert_close(changed.sum(1), torch.ones(50, dtype=torch.float64))
     both = at_temperature(probabilities, temperature, multilabel=True)
     assert torch.equal(both > 0.5, probabilities > 0.5)
+
+
+@pytest.mark.parametrize("doubt", [0.1, 0.4])
+def test_finds_the_share_of_labels_that_were_drawn_from_nothing(doubt):
+    logits, truth = drawn()
+    generator = torch.Generator().manual_seed(1)
+    guessed = torch.rand(len(truth), generator=generator) < doubt
+    truth = torch.where(guessed, torch.randint(4, truth.shape, generator=generator), truth)
+    found = calibrate((2 * logits).softmax(1), truth)
+    assert found.doubt == pytest.approx(doubt, abs=0.02)
+    assert found.temperature == pytest.approx(2, rel=0.05)
+    assert found.after < 0.015 < calibrate((2 * logits).softmax(1), truth, doubts=False).after
+    assert f"and doubt {found.doubt:.2g} from 20000 held-out nodes" in str(found)
+
+
+def test_there_is_no_doubt_where_probabilities_are_right():
+    logits, truth = drawn()
+    assert calibrate(logits.softmax(1), truth).doubt < 0.003
+    assert calibrate(logits.softmax(1), truth, doubts=False).doubt == 0
+    logits, rows = drawn(multilabel=True)
+    assert calibrate(logits.sigmoid(), rows).doubt == 0
+
+
+def test_a_rare_class_does_not_become_frequent_by_doubt():
+    """One node of 500 is of the class, and the model says so: 1 % more for all nodes would be six times its share."""
+    probabilities = torch.tensor([[0.998, 0.002]], dtype=torch.float64).repeat(500, 1)
+    truth = torch.zeros(500, dtype=torch.int64)
+    truth[0] = 1
+    found = calibrated(probabilities, calibrate(probabilities, truth), multilabel=False)
+    assert float(found[:, 1].mean()) == pytest.approx(0.002, rel=0.25)
+
+
+def test_calibrated_probabilities_in_closed_form():
+    probabilities = torch.tensor([[0.8, 0.2], [0.5, 0.5]], dtype=torch.float64)
+    found = calibrated(probabilities, Calibration(2.0, 10, 0.0, 0.0, doubt=0.1), multilabel=False)
+    expected = 0.9 * torch.tensor([2 / 3, 1 / 3], dtype=torch.float64) + 0.05  # odds of 4 become odds of 2
+    torch.testing.assert_close(found, torch.stack([expected, probabilities[1]]))
+    assert calibrated(probabilities, None, multilabel=False) is probabilities
 
 
 def test_zero_probabilities_stay_finite():

@@ -178,9 +178,10 @@ class InUse(RuleBasedStateMachine):
         dtype = self.classifier._fitted.settings.dtype
         labels = KnownLabels(labels.mask, labels.onehot.to(dtype))
         fresh = copy.deepcopy(self.classifier.method_).on(Problem.with_labels(graph, labels)).solve()
-        expected = fresh.probabilities
-        if self.classifier.temperature_ != 1:
-            expected = (expected.clamp(min=1e-12).log() / self.classifier.temperature_).softmax(1)
+        expected, calibration = fresh.probabilities, self.classifier.calibration_
+        if calibration is not None:
+            expected = (expected.clamp(min=1e-12).log() / calibration.temperature).softmax(1)
+            expected = (1 - calibration.doubt) * expected + calibration.doubt / CLASSES
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8 if dtype == torch.float64 else 1e-6)
 
 

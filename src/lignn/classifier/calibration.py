@@ -1,17 +1,19 @@
-"""Probabilities that mean what they say: one temperature, chosen on predictions at held-out labels."""
+"""Probabilities that mean what they say: a temperature and a doubt, chosen on predictions at held-out labels."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize
+from scipy.special import expit
 from torch import Tensor
 
 from lignn.graph import Graph
-from lignn.labels import at_temperature
+from lignn.labels import at_temperature, log_odds
 from lignn.methods import Prediction
 from lignn.training import Metric
 
@@ -22,56 +24,91 @@ _BINS = 15
 _TINY = 1e-12
 _RANGE = (-3.0, 3.0)
 """Of the temperature's logarithm."""
-_SPREAD = 0.5
-"""Standard deviation of the temperature's logarithm before any label is seen; it decides where labels are few."""
+_DOUBT = -3.0
+"""Log-odds of the doubt before any label is seen, if classes are equally frequent."""
+_SPREADS = (0.5, 1.0)
+"""Standard deviations of both logarithms before any label is seen; they decide where labels are few."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """A temperature and what it does on the labels it was chosen with, which no weight has seen.
+    """`p ↦ (1 - w) σ(log p / T) + w / c`, and what it does on the labels it was chosen with, which no weight has seen.
+
+    Both keep the order of classes. The temperature is that of Guo et al., ICML 2017; to mix in the uniform distribution
+    is a part of Zhang, Kailkhura and Han, ICML 2020.
 
     Attributes:
         temperature: T; above 1 makes probabilities less extreme.
         nodes: held-out nodes used.
-        before: expected calibration error without it.
-        after: with it.
+        before: expected calibration error without them.
+        after: with them.
+        doubt: w, the share of the nodes of which the model knows nothing, however sure it is.
     """
 
     temperature: float
     nodes: int
     before: float
     after: float
+    doubt: float = 0.0
+
+    def of(self, probabilities: Tensor, multilabel: bool) -> Tensor:
+        """Return the calibrated probabilities."""
+        found = at_temperature(probabilities, self.temperature, multilabel)
+        return found if self.doubt == 0 else (1 - self.doubt) * found + self.doubt / found.shape[1]
 
     def __str__(self) -> str:
+        doubt = f" and doubt {self.doubt:.2g}" if self.doubt else ""
         return (
-            f"temperature {self.temperature:.3g} from {self.nodes} held-out nodes, "
+            f"temperature {self.temperature:.3g}{doubt} from {self.nodes} held-out nodes, "
             f"expected calibration error {self.before:.3f} before, {self.after:.3f} after"
         )
 
 
-def calibrate(probabilities: Tensor, truth: Tensor) -> Calibration | None:
-    """The most likely temperature given the held-out labels (Guo et al., ICML 2017); None for too few of them.
+def calibrated(probabilities: Tensor, calibration: Calibration | None, multilabel: bool) -> Tensor:
+    """Return the calibrated probabilities; unchanged ones without a calibration."""
+    return probabilities if calibration is None else calibration.of(probabilities, multilabel)
 
-    It maximises `Σ log p_T(y) - (log T)² / 2s²`. The last term is a prior: without it, the temperature of a few labels
-    is often further from the best one than no temperature at all.
+
+def calibrate(probabilities: Tensor, truth: Tensor, doubts: bool = True) -> Calibration | None:
+    """Return the most likely temperature and doubt given the held-out labels; None for too few of them.
+
+    They maximise `Σ log p(y) - (log T)² / 2s² - (logit w - m)² / 2`. The last terms are priors: without them, what fits
+    a few labels best is often worse than no calibration at all. `m` is lower where a class is rare, whose probability
+    the uniform distribution would raise for all nodes.
 
     Args:
         probabilities: predicted ones of the held-out nodes, m×c.
-        truth: their class numbers (m), or 0/1 rows (m×c) for multi-label tasks.
+        truth: their class numbers (m), or 0/1 rows (m×c) for multi-label tasks, which have no doubt.
+        doubts: whether to look for a doubt too.
     """
     if len(truth) < FEWEST:
         return None
-    before = probabilities.double()
+    before, multilabel = probabilities.double(), truth.ndim == 2
+    odds, classes = log_odds(before, multilabel), before.shape[1]
+    expected = [0.0] if multilabel or not doubts else [0.0, _DOUBT + math.log(_rarity(truth, classes))]
+    mean, spread = torch.tensor(expected).double(), torch.tensor(_SPREADS[: len(expected)]).double()
 
-    def at(log_temperature: float) -> Tensor:
-        return at_temperature(before, math.exp(log_temperature), truth.ndim == 2)
+    def surprise(point: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the mean loss with the priors at `(log T, logit w)`, and its gradient."""
+        x = torch.from_numpy(point.copy()).requires_grad_()
+        scaled = odds / x[0].exp()
+        found = scaled.sigmoid() if multilabel else scaled.softmax(1)
+        if len(x) > 1:
+            found = found.lerp(torch.full_like(found, 1 / classes), x[1].sigmoid())
+        loss = _surprise(found, truth) + ((x - mean) / spread).square().sum() / (2 * len(truth))
+        (gradient,) = torch.autograd.grad(loss, x)
+        return loss.item(), gradient.numpy()
 
-    def surprise(t: float) -> float:
-        return _surprise(at(t), truth) + t**2 / (2 * _SPREAD**2 * len(truth))
+    bounds = [_RANGE, (None, None)][: len(expected)]
+    log_temperature, *doubt = minimize(surprise, expected, jac=True, bounds=bounds, tol=_TINY).x.tolist()
+    found = Calibration(math.exp(log_temperature), len(truth), 0, 0, *(float(expit(each)) for each in doubt))
+    errors = [calibration_error(each, truth) for each in (before, found.of(before, multilabel))]
+    return replace(found, before=errors[0], after=errors[1])
 
-    best = float(minimize_scalar(surprise, bounds=_RANGE, method="bounded").x)
-    errors = (calibration_error(before, truth), calibration_error(at(best), truth))
-    return Calibration(math.exp(best), len(truth), *errors)
+
+def _rarity(truth: Tensor, num_classes: int) -> float:
+    """Return the share of the rarest class in units of an equal share; one without a label counts as if it had one."""
+    return num_classes * float(truth.bincount(minlength=num_classes).clamp(min=1).min() / len(truth))
 
 
 def calibration_error(probabilities: Tensor, truth: Tensor) -> float:
@@ -90,13 +127,13 @@ def calibration_error(probabilities: Tensor, truth: Tensor) -> float:
     return float(gap.abs().sum() / len(right.flatten()))
 
 
-def _surprise(probabilities: Tensor, truth: Tensor) -> float:
+def _surprise(probabilities: Tensor, truth: Tensor) -> Tensor:
     """Mean negative log-likelihood."""
     if truth.ndim == 2:
         likelihood = torch.where(truth > 0, probabilities, 1 - probabilities)
     else:
         likelihood = probabilities.gather(1, truth[:, None])
-    return float(-likelihood.clamp(min=_TINY).log().mean())
+    return -likelihood.clamp(min=_TINY).log().mean()
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,8 +166,11 @@ class Outcome:
 
 
 def pooled(outcomes: Sequence[Outcome]) -> Calibration | None:
-    """Fit the temperature to all held-back labels together, which were no input; None if there are too few."""
-    return calibrate(*(torch.cat([getattr(each, part) for each in outcomes]) for part in ("probabilities", "truth")))
+    """Calibrate with all held-back labels together, which were no input; None if there are too few."""
+    probabilities, truth = (
+        torch.cat([getattr(each, part) for each in outcomes]) for part in ("probabilities", "truth")
+    )
+    return calibrate(probabilities, truth)
 
 
 def score_of(outcomes: Sequence[Outcome], metric: Metric) -> float:

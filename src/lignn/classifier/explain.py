@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from lignn.classifier.calibration import at_temperature
+from lignn.classifier.calibration import Calibration, calibrated
 from lignn.equilibrium import Implicit, differentiable
 from lignn.equilibrium.solvers import Anderson
 from lignn.errors import InputError
@@ -107,7 +107,7 @@ def gains_and_shares(prediction: Prediction, node: int, number: int) -> tuple[Te
 
 
 def explain(
-    prediction: Prediction, graph: Graph, classes: Classes, node: int, k: int, temperature: float = 1.0
+    prediction: Prediction, graph: Graph, classes: Classes, node: int, k: int, calibration: Calibration | None
 ) -> Explanation:
     """Return the `k` known labels that contribute most to the prediction at `node`."""
     if k < 1:
@@ -129,6 +129,6 @@ def explain(
     assert prediction.solution is not None
     state = float(prediction.solution.value[node, number])
     found = tuple(contribution(j) for j in largest.tolist())
-    calibrated = at_temperature(prediction.probabilities[[node]], temperature, prediction.problem.labels.multilabel)
-    confidence = float(calibrated[0, number])
+    row = calibrated(prediction.probabilities[[node]], calibration, prediction.problem.labels.multilabel)
+    confidence = float(row[0, number])
     return Explanation(node, name(node), classes.names[number], confidence, state, float(shares.sum()), found)

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from lignn.classifier import explain, fitting, imbalance, pictures, saving, scoring, suggest
 from lignn.classifier.assessment import Assessed
-from lignn.classifier.calibration import at_temperature
+from lignn.classifier.calibration import calibrated
 from lignn.classifier.certificate import Certificate, certify, one_line
 from lignn.classifier.decision import Decision
 from lignn.classifier.draft import Draft
@@ -82,11 +82,11 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
             for any labels; the weights of the label state are kept small enough. "measured": nothing was found that
             speaks against it. "free": nothing. "auto": proved, unless the training labels cannot be learned
             with it.
-        calibrate: fit a temperature to the held-out labels.
+        calibrate: fit a temperature and a doubt to the held-out labels, see `Calibration`.
         refit: train once more on all known labels, for as many epochs as the best epoch took. None for the preset
             "practical": only on labels that `fit` itself has held back, not on a given validation part.
         folds: largest number of fits that hold back labels, if one holds back few: a fifth, then one half, then the
-            other. Their predictions of these labels give the temperature and the validation score.
+            other. Their predictions of these labels give the calibration and the validation score.
         batch_parts: number of parts of a `StoredGraph` in a batch. An epoch then makes an update for each batch, in
             which all other nodes stand still (docs/guides/scale.md). None: one exact update.
         precision: "float32" or "float64".
@@ -108,7 +108,7 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         method_: the trained method.
         history_: what happened in `fit`; `history_.epochs` is a list of plain records.
         n_iter_: number of epochs.
-        calibration_: temperature and calibration error, None if there were too few held-out labels.
+        calibration_: temperature, doubt and calibration error, None if there were too few held-out labels.
         temperature_: temperature of `calibration_`, or 1.
         metric_: name of the metric that chose the epoch.
         well_posed_: one line of `fit` about its equilibrium: proved, measured, or how many predictions depend on the
@@ -335,7 +335,7 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         """Return the `k` known labels that count most for the prediction at a node (its number or id)."""
         check_is_fitted(self)
         fitted, number = self._fitted, node_number(self.graph_, node)
-        return explain.explain(fitted.prediction, self.graph_, fitted.classes, number, k, self.temperature_)
+        return explain.explain(fitted.prediction, self.graph_, fitted.classes, number, k, self.calibration_)
 
     def plot_neighbourhood(self, node: Any, hops: int = 1, ax: Axes | None = None) -> Axes:
         """Draw the nodes around one (its number or id), and return the axes.
@@ -385,7 +385,7 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         return prediction
 
     def _calibrated(self, prediction: Prediction) -> Tensor:
-        return at_temperature(prediction.probabilities, self.temperature_, prediction.problem.labels.multilabel)
+        return calibrated(prediction.probabilities, self.calibration_, prediction.problem.labels.multilabel)
 
 
 def _array(values: Tensor) -> np.ndarray:

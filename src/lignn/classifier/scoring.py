@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from lignn.classifier import columns
-from lignn.classifier.calibration import at_temperature
+from lignn.classifier.calibration import calibrated
 from lignn.classifier.model import Fitted, Model, with_graph
 from lignn.errors import InputError, did_you_mean
 from lignn.graph import Graph, Split
@@ -89,8 +89,7 @@ def scored(model: Model, nodes: Any, graph: Graph | None, known: Any = None) -> 
         solved = torch.equal(inputs, fitted.prediction.problem.labels.mask)
         prediction = fitted.prediction if solved else _predicted(fitted, inputs)
     assert truth.y is not None
-    temperature = 1.0 if model.calibration is None else model.calibration.temperature
-    probabilities = at_temperature(prediction.probabilities.cpu()[mask], temperature, model.classes.multilabel)
+    probabilities = calibrated(prediction.probabilities.cpu()[mask], model.calibration, model.classes.multilabel)
     return Scored(probabilities, prediction.labels.cpu()[mask], truth.y[mask])
 
 

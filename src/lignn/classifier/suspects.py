@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from lignn.classifier import fitting, scoring
-from lignn.classifier.calibration import at_temperature
+from lignn.classifier.calibration import calibrated
 from lignn.classifier.fitting import Fitted
 from lignn.errors import ConfigError, ConvergenceWarning, ImbalanceWarning, InputError
 from lignn.graph import Graph, Split
@@ -115,8 +115,7 @@ def _without(fitted: Fitted, graph: Graph, known: Tensor, fold: Tensor) -> Tenso
         for kind in (ConvergenceWarning, ImbalanceWarning):
             warnings.simplefilter("ignore", kind)
         again = fitting.fit(fitted.settings, hidden, split, None, None)
-    temperature = 1.0 if again.calibration is None else again.calibration.temperature
-    return at_temperature(again.prediction.probabilities.cpu(), temperature, multilabel=False)
+    return calibrated(again.prediction.probabilities.cpu(), again.calibration, multilabel=False)
 
 
 def _ranked(fitted: Fitted, y: Tensor, probabilities: Tensor, k: int, folds: int) -> Suspects:

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
-from lignn.classifier.calibration import at_temperature
+from lignn.classifier.calibration import calibrated
 from lignn.classifier.growth import labels_for, state_for
 from lignn.classifier.node import NodeClassifier
 from lignn.equilibrium.solvers import Picard
@@ -118,4 +118,4 @@ class TabularClassifier(ClassifierMixin, BaseEstimator):
         start = state_for(prediction, graph.num_nodes)
         solver = None if start is None else Picard(tol=0, max_steps=_PASSES)
         probabilities = prediction.bound.method.on(problem).solve(start, solver).probabilities
-        return at_temperature(probabilities[old:], classifier.temperature_, False).cpu().numpy()
+        return calibrated(probabilities[old:], classifier.calibration_, multilabel=False).cpu().numpy()

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from lignn import classifier as front
 from lignn import methods
 from lignn.classifier import NodeClassifier, fitting, generations, imbalance, saving
-from lignn.classifier.calibration import calibrate as fit_temperature
+from lignn.classifier.calibration import calibrate
 from lignn.classifier.holdout import checked_split
 from lignn.classifier.model import Fitted
 from lignn.classifier.settings import Settings
@@ -199,13 +199,13 @@ def planned(steps: Sequence[tuple[int, int]]) -> int:
 
 
 def _single(fitted: Fitted, search: Search, choice: Choice) -> Fitted:
-    """Return the only member, with the temperature that the predictions of the folds give."""
+    """Return the only member, with the calibration that the predictions of the folds give."""
     (number,) = choice.weights
-    return replace(fitted, calibration=search.calibration(number))
+    return replace(fitted, calibration=search.calibration(number, doubts=True))
 
 
 def _ensemble(fitted: Sequence[Fitted], search: Search, choice: Choice) -> Fitted:
-    """Return the members as one model; its temperature is fitted to the mean of their predictions of the folds."""
+    """Return the members as one model; it is calibrated by the mean of their predictions of the folds."""
     first, setup = fitted[0], search.setup
     weights = list(choice.weights.values())
     found = [search.calibration(number) for number in choice.weights]
@@ -223,7 +223,7 @@ def _ensemble(fitted: Sequence[Fitted], search: Search, choice: Choice) -> Fitte
         settings=Settings.of(parameters.get_params(deep=False)),
         split=Split(train, first.split.val & ~train, first.split.test & ~train),
         prediction=together.on(first.prediction.problem).solve(),
-        calibration=fit_temperature(probabilities, truth) if setup.common.get("calibrate", True) else None,
+        calibration=calibrate(probabilities, truth) if setup.common.get("calibrate", True) else None,
     )
 
 

@@ -67,7 +67,7 @@ class Search:
     reached: int = 0
     behind: list[int] = field(default_factory=list)
     stopped: bool = False
-    _calibrations: dict[tuple[int, int], Calibration | None] = field(default_factory=dict, repr=False)
+    _calibrations: dict[tuple[int, int, bool], Calibration | None] = field(default_factory=dict, repr=False)
 
     def run(self, jobs: int, until: float | None, tell: Tell) -> None:
         """Run the search to its end, or until a time of `time.monotonic`.
@@ -172,20 +172,26 @@ class Search:
         raw = [self._raw(candidate, fold) for fold in folds]
         return raw if found is None else [at_temperature(each, found.temperature, several) for each in raw]
 
-    def calibration(self, candidate: int) -> Calibration | None:
+    def calibration(self, candidate: int, doubts: bool = False) -> Calibration | None:
         """Return the temperature of a candidate, from the folds that it was compared on.
 
-        It is None if there are too few labels for it, or if it is not wanted.
+        It is None if there are too few labels for it, or if it is not wanted. Members of an ensemble need no doubt: it
+        is in their mean, where they disagree.
+
+        Args:
+            candidate: its number.
+            doubts: look for a doubt too.
         """
         y, folds = self.setup.graph.y, self._compared_on(candidate)
         if not folds or not self.setup.common.get("calibrate", True):
             return None
         assert y is not None
-        if (candidate, len(folds)) not in self._calibrations:
+        key = candidate, len(folds), doubts
+        if key not in self._calibrations:
             truth = torch.cat([y[self.setup.folds[fold].scored] for fold in folds])
-            found = calibrate(torch.cat([self._raw(candidate, fold) for fold in folds]), truth)
-            self._calibrations[candidate, len(folds)] = found
-        return self._calibrations[candidate, len(folds)]
+            raw = torch.cat([self._raw(candidate, fold) for fold in folds])
+            self._calibrations[key] = calibrate(raw, truth, doubts)
+        return self._calibrations[key]
 
     def folds_of(self, candidate: int) -> list[int]:
         """Return the folds that a candidate has predicted."""

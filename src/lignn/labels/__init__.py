@@ -9,6 +9,7 @@ from lignn.labels.known import (
     LossOf,
     SoftmaxJacobian,
     at_temperature,
+    log_odds,
     softmax,
 )
 from lignn.labels.taught import Taught
@@ -23,5 +24,6 @@ __all__ = [
     "SoftmaxJacobian",
     "Taught",
     "at_temperature",
+    "log_odds",
     "softmax",
 ]

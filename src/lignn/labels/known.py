@@ -47,10 +47,14 @@ def at_temperature(probabilities: Tensor, temperature: float, multilabel: bool) 
     """Return `σ(log-odds / T)` of given probabilities; the order of classes stays."""
     if temperature == 1:
         return probabilities
-    logits = probabilities.clamp(min=1e-12).log()
-    if multilabel:
-        return ((logits - (1 - probabilities).clamp(min=1e-12).log()) / temperature).sigmoid()
-    return (logits / temperature).softmax(1)
+    odds = log_odds(probabilities, multilabel) / temperature
+    return odds.sigmoid() if multilabel else odds.softmax(1)
+
+
+def log_odds(probabilities: Tensor, multilabel: bool) -> Tensor:
+    """Return what `σ` makes these probabilities of, up to a constant for each row of a softmax."""
+    logs = probabilities.clamp(min=1e-12).log()
+    return logs - (1 - probabilities).clamp(min=1e-12).log() if multilabel else logs
 
 
 class DiagonalSoftmax(torch.autograd.Function):

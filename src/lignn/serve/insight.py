@@ -77,7 +77,7 @@ def explanation(state: State, number: int, k: int) -> explain.Explanation:
     fitted = state.fitted
     if fitted is None:
         raise InputError("there is no model yet, so no prediction to explain")
-    return explain.explain(fitted.prediction, state.graph, fitted.classes, number, k, state.temperature)
+    return explain.explain(fitted.prediction, state.graph, fitted.classes, number, k, fitted.calibration)
 
 
 def suggestions(state: State, k: int) -> list[int]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from lignn.classifier.calibration import at_temperature
+from lignn.classifier.calibration import calibrated
 from lignn.classifier.decision import Decision
 from lignn.classifier.draft import Draft
 from lignn.classifier.fitting import Fitted
@@ -84,12 +84,6 @@ class State:
         """Classes of the model, none without one."""
         return _NO_CLASSES if self.fitted is None else self.fitted.classes
 
-    @property
-    def temperature(self) -> float:
-        """Temperature of the calibration."""
-        calibration = None if self.fitted is None else self.fitted.calibration
-        return 1.0 if calibration is None else calibration.temperature
-
     @cached_property
     def new_classes(self) -> dict[str, int]:
         """Classes that the model does not know, and how many labels they have."""
@@ -134,7 +128,8 @@ class State:
             return found | {"probabilities": {}, "version": self.version}
         prediction, names = self.fitted.prediction, self.classes.names
         multilabel = self.classes.multilabel
-        row = at_temperature(prediction.probabilities[number : number + 1], self.temperature, multilabel)[0].tolist()
+        rows = calibrated(prediction.probabilities[number : number + 1], self.fitted.calibration, multilabel)
+        row = rows[0].tolist()
         if multilabel:
             chosen = [name for name, p in zip(names, prediction.probabilities[number].tolist(), strict=True) if p > 0.5]
             found["label"] = "|".join(chosen) or "|"
@@ -154,7 +149,7 @@ class State:
         given = np.asarray(onehot if multilabel else onehot.argmax(1))
         assert self.graph.node_ids is not None
         decision = Decision.of(
-            at_temperature(prediction.probabilities[rows], self.temperature, multilabel).cpu().numpy(),
+            calibrated(prediction.probabilities[rows], self.fitted.calibration, multilabel).cpu().numpy(),
             prediction.labels[rows].cpu().numpy(),
             self.evidence[rows],
             labels.mask[rows].numpy(),
