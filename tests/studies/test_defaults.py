@@ -32,6 +32,25 @@ def test_every_case_has_an_id_of_its_own_and_all_rows(study: str) -> None:
     assert {(each.splits, each.run, each.dataset) for each in other} == {(CHOOSING, 0, found[0].dataset)}
 
 
+def test_settings_are_chosen_on_other_splits_than_they_are_reported_on() -> None:
+    assert {study: {each.splits for each in defaults.cases(study)} for study in STUDIES} == {
+        study: {CHOOSING if study == "choice" else REPORTING} for study in STUDIES
+    }
+
+
+def test_the_report_of_the_choice_has_differences_to_the_first_setting(tmp_path: Path) -> None:
+    def record(row: str, run: int, score: float, seconds: float) -> dict[str, Any]:
+        values = {"score": score, "processor_seconds": seconds, "calibration_error": 0.1 * score}
+        known = {"row": row, "dataset": "karate", "seed": run, "config": {"labels": "2"}}
+        return known | {"status": "ok", **values}
+
+    found = [record("new", 0, 0.5, 2.0), record("new", 1, 0.7, 2.0), record("other", 1, 0.6, 3.0)]
+    defaults_report.write(tmp_path, "choice", found)
+    report = (tmp_path / "report.md").read_text()
+    assert "| new | 60.0 |  | 1.00 | 0.060 |" in report
+    assert "| other | 60.0<br>-10.0 | -10.00 | 1.50 | 0.060 |" in report
+
+
 def test_the_study_of_more_labels_has_the_rows_of_the_defaults() -> None:
     assert {each.row for each in defaults.cases("more")} == {each.row for each in defaults.cases("defaults")}
     assert {each.labels for each in defaults.cases("more")} == {"10", "50", "60%"}

@@ -1,6 +1,7 @@
-"""Studies of the defaults: what they bring on many graphs, what a bound of the contraction costs, and whether it holds.
+"""Studies of the defaults: how they were chosen, what they bring, what a bound of the contraction costs and proves.
 
-`python -m lignn.studies.defaults [--study more|contraction|proved]` runs what has no record yet and writes the report.
+`python -m lignn.studies.defaults [--study more|choice|contraction|proved]` runs what has no record yet, and writes the
+report.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from lignn.methods.starts import measure, share_by_start
 from lignn.studies import records, runner
 from lignn.studies.records import OK, Record
 
-STUDIES = ("defaults", "more", "contraction", "proved")
+STUDIES = ("defaults", "more", "choice", "contraction", "proved")
 CHOOSING, REPORTING = 7, 42
 """Seeds of the splits on which settings are chosen, and on which they are reported."""
 
@@ -76,12 +77,12 @@ class Case:
         return {"id": records.identity_of(config), **known, "config": config}
 
 
-def cases(study: str, seed: int = REPORTING, runs: int | None = None, only: str | None = None) -> list[Case]:
+def cases(study: str, seed: int | None = None, runs: int | None = None, only: str | None = None) -> list[Case]:
     """Return the cases of a study, dataset by dataset and run by run.
 
     Args:
         study: one of `STUDIES`.
-        seed: seed of the splits.
+        seed: seed of the splits instead of the study's.
         runs: number of runs instead of the study's.
         only: name of the only dataset.
     """
@@ -89,13 +90,18 @@ def cases(study: str, seed: int = REPORTING, runs: int | None = None, only: str 
     rows = _told(told["rows_of"])["rows"] if "rows_of" in told else told["rows"]
     few, own = told.get("few", {}), told.get("own_labels", {})
     return [
-        Case.of(study, row, parameters, dataset, labels, seed, run)
+        Case.of(study, row, parameters, dataset, labels, seed_of(study) if seed is None else seed, run)
         for dataset in told["datasets"]
         if only in (None, dataset)
         for labels in own.get(dataset, told["labels"])
         for run in range(min(few.get(dataset, told["runs"]), told["runs"] if runs is None else runs))
         for row, parameters in rows.items()
     ]
+
+
+def seed_of(study: str) -> int:
+    """Return the seed of a study's splits."""
+    return _told(study).get("seed", REPORTING)
 
 
 def _told(study: str) -> dict[str, Any]:
@@ -158,15 +164,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m lignn.studies.defaults", description=__doc__)
     parser.add_argument("--study", choices=STUDIES, default=STUDIES[0], help="what to run")
     parser.add_argument("--out", type=Path, help="folder of records and report; default: results/STUDY")
-    parser.add_argument("--seed", type=int, default=REPORTING, help="seed of the splits")
+    parser.add_argument("--seed", type=int, help="seed of the splits; default: the study's")
     parser.add_argument("--runs", type=int, help="runs a dataset")
     parser.add_argument("--only", help="one dataset")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     given = parser.parse_args()
     folder = given.out or Path("results") / given.study
-    file = records.file_of(folder, given.study if given.seed == REPORTING else f"{given.study}_seed{given.seed}")
+    other = given.seed not in (None, seed_of(given.study))
+    file = records.file_of(folder, f"{given.study}_seed{given.seed}" if other else given.study)
     found = execute(file, cases(given.study, given.seed, given.runs, given.only), given.jobs)
-    if given.seed == REPORTING:
+    if not other:
         defaults_report.write(folder, given.study, found)
 
 
