@@ -414,7 +414,7 @@ OF_SOLVER = _SOLVER
 OF_LOSS = "class_weight"
 OF_TAUGHT = "teaching"
 RELAXED = ("weight_decay", "input_dropout")
-"""What a preset's regularisation is given up of if the training labels cannot be learned with it."""
+"""Regularisation of a preset that is given up if the training labels cannot be learned with it."""
 
 METHODS_WITH = {
     parameter: [name for name, method in METHODS.items() if parameter in method.parameters] or list(METHODS)

@@ -1,5 +1,7 @@
 """Temperatures, doubts and calibration errors with known values."""
 
+import math
+
 import pytest
 import torch
 
@@ -77,6 +79,21 @@ def test_a_rare_class_does_not_become_frequent_by_doubt():
     truth[0] = 1
     found = calibrated(probabilities, calibrate(probabilities, truth), multilabel=False)
     assert float(found[:, 1].mean()) == pytest.approx(0.002, rel=0.25)
+
+
+def test_many_classes_without_labels_do_not_raise_the_doubt():
+    probabilities = torch.full((20, 1000), 0.02 / 999, dtype=torch.float64)
+    probabilities[:, 0] = 0.98
+    assert calibrate(probabilities, torch.zeros(20, dtype=torch.int64)).doubt < 0.05
+
+
+def test_nodes_that_are_certain_and_wrong_raise_the_temperature():
+    """Also if probabilities are zero to the last bit, as those of label propagation."""
+    probabilities = torch.tensor([[1.0, 0.0]] * 1000, dtype=torch.float64)
+    truth = (torch.arange(1000) % 5 == 0).long()
+    found = calibrate(probabilities, truth, doubts=False)
+    expected = math.log(1e12) / math.log(4)  # odds of 4 to 1
+    assert 0.5 * expected < found.temperature < expected  # the prior holds it back
 
 
 def test_calibrated_probabilities_in_closed_form():

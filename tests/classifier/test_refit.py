@@ -4,15 +4,17 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 
 import lignn
-from lignn import NodeClassifier, Split, datasets
+from lignn import Graph, NodeClassifier, Split, datasets
 from lignn.classifier import first_training, fitting
 from lignn.classifier.holdout import ENOUGH, Holdout
 from lignn.labels import KnownLabels
 from lignn.methods.starts import Starts
+from lignn.training.teaching import Teacher
 from tests.classifier.small import small_graph, small_split
 from tests.problems import random_graph
 
@@ -101,9 +103,9 @@ def test_the_temperature_is_of_labels_that_no_weight_has_seen(monkeypatch):
     seen = []
     refitted = fitting._refitted
 
-    def noted(settings, graph, split, first, history, known):
+    def noted(settings, graph, split, first, history, known, teachers):
         seen.append((split, known.mask))
-        return refitted(settings, graph, split, first, history, known)
+        return refitted(settings, graph, split, first, history, known, teachers)
 
     monkeypatch.setattr(fitting, "_refitted", noted)
     graph = small_graph()
@@ -170,9 +172,10 @@ def test_a_training_that_gave_up_the_proof_resumes_to_the_bit(too_tight, tmp_pat
 
     with pytest.raises(KeyboardInterrupt):
         fitted(checkpoint=tmp_path / "checkpoint", progress=interrupt)
-    assert len(too_tight) == 1
-    resumed = fitted(checkpoint=tmp_path / "checkpoint")
-    assert len(too_tight) == 2
+    seen = []
+    resumed = fitted(checkpoint=tmp_path / "checkpoint", progress=lambda history: seen.append(len(history.epochs)))
+    assert len(too_tight) == 1  # it goes on with the second training
+    assert seen == [*range(6, len(resumed.history_.epochs) + 1)]
     assert torch.equal(weights(resumed), weights(fitted()))
 
 
@@ -234,8 +237,61 @@ def test_a_training_that_gave_up_its_regularisation_resumes_to_the_bit(underfits
 
     with pytest.raises(KeyboardInterrupt):
         fitted(checkpoint=tmp_path / "checkpoint", progress=interrupt)
-    resumed = fitted(checkpoint=tmp_path / "checkpoint")
+    seen = []
+    resumed = fitted(checkpoint=tmp_path / "checkpoint", progress=lambda history: seen.append(len(history.epochs)))
+    assert underfits == [1]  # it goes on with the second training
+    assert seen == [*range(6, len(resumed.history_.epochs) + 1)]
     assert torch.equal(weights(resumed), weights(fitted()))
+
+
+def test_a_training_that_starts_over_twice_resumes_in_the_last_one(underfits, monkeypatch, tmp_path):
+    monkeypatch.setattr(first_training.FirstTraining, "_is_too_tight", lambda *_: True)
+    seen = []
+
+    def interrupt(history):
+        seen.append(len(history.epochs))
+        if seen == [*range(1, 26), *range(1, 26), *range(1, 4)]:
+            raise KeyboardInterrupt
+
+    def fitted(**options):
+        return NodeClassifier(**TIGHT).fit(small_graph(), small_split(), **options)
+
+    with pytest.raises(KeyboardInterrupt):
+        fitted(checkpoint=tmp_path / "checkpoint", progress=interrupt)
+    seen.clear()
+    resumed = fitted(checkpoint=tmp_path / "checkpoint", progress=interrupt)
+    assert seen == [*range(4, len(resumed.history_.epochs) + 1)]
+    assert resumed._fitted.settings.values["contraction"] == "free"
+    assert resumed._fitted.settings.values["weight_decay"] == 0
+    assert torch.equal(weights(resumed), weights(fitted()))
+
+
+def test_a_training_that_is_ended_is_not_tightened(underfits, monkeypatch):
+    """With a measured contraction no epoch need be admitted yet, and nobody would use what is trained then."""
+    monkeypatch.setattr("lignn.methods.label_inputted.LabelInputted.admits", lambda *_: False)
+    seen = []
+    NodeClassifier(contraction="measured", **TIGHT).fit(
+        small_graph(), small_split(), progress=lambda history: seen.append(len(history.epochs))
+    )
+    assert seen[:26] == [*range(1, 26), 1]
+    assert seen.count(1) == 1 + 3  # the one that was ended, then one for each limit
+
+
+def test_only_nodes_of_labelled_types_teach(monkeypatch):
+    graph = small_graph()
+    typed = pa.table({"type": ["account"] * 60 + ["device"] * 30, "size": torch.rand(90).numpy()})
+    graph = Graph(graph.edge_index, y=torch.where(torch.arange(90) < 40, graph.y, -1), table=typed)
+    asked, begin = [], Teacher.__init__
+
+    def watch(teacher, method, weight, at_once=False, nodes=None):
+        asked.append(nodes)
+        begin(teacher, method, weight, at_once, nodes)
+
+    monkeypatch.setattr(Teacher, "__init__", watch)
+    classifier = NodeClassifier(hidden=4, max_epochs=2, folds=2, contraction="proved").fit(graph)
+    classifier.update_labels({50: 1}, epochs=1)
+    assert len(asked) == 4  # held-out labels, other ones, all of them, and the update
+    assert all(nodes.tolist() == [True] * 60 + [False] * 30 for nodes in asked)
 
 
 def test_what_was_learned_keeps_its_regularisation(monkeypatch):

@@ -11,7 +11,7 @@ from lignn.classifier.calibration import calibrate
 from lignn.errors import ConfigError, InputError
 from lignn.graph.names import node_numbers
 from lignn.labels import KnownLabels
-from lignn.training.teaching import Teacher
+from lignn.training import Assembly
 from tests.classifier.small import fitted, small_graph, small_split
 from tests.problems import half_split, random_graph
 
@@ -314,15 +314,14 @@ def test_a_proved_equilibrium_shows_neither_the_start_nor_the_order_of_labels():
     assert np.abs(one.predict_proba() - before).max() > 1e-3
 
 
-def test_further_epochs_are_taught_without_waiting(monkeypatch):
+def test_further_epochs_are_taught_after_ten_epochs(monkeypatch):
     """The weights are trained: fifty epochs without what they have taught themselves would unlearn it."""
-    classifier = fitted(max_epochs=3)
-    begun, asked = [], Teacher.__init__
-
-    def watch(teacher, method, weight, at_once=False, nodes=None):
-        begun.append((weight, at_once))
-        asked(teacher, method, weight, at_once, nodes)
-
-    monkeypatch.setattr(Teacher, "__init__", watch)
-    classifier.update_labels({UNKNOWN[0]: 1}, epochs=1)
-    assert begun == [(1.0, True)]
+    monkeypatch.setattr("lignn.training.teaching.LEARNED", 10.0)
+    monkeypatch.setattr("lignn.labels.taught.SURE", 0.34)
+    classifier = fitted(max_epochs=30)
+    assert not any("taught" in record for record in classifier.history_.epochs)
+    seen = []
+    train = Assembly.train
+    monkeypatch.setattr(Assembly, "train", lambda *args, **options: seen.append(train(*args, **options)) or seen[-1])
+    classifier.update_labels({UNKNOWN[0]: 1}, epochs=12)
+    assert ["taught" in record for record in seen[0].epochs] == [False] * 10 + [True] * 2

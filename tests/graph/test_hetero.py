@@ -52,6 +52,8 @@ def test_nodes_of_types_without_labels_have_no_class():
     assert of_labelled_types(graph, graph.labelled).tolist() == [True] * 3 + [False] * 3
     gaps = graph.replace(table=pa.table({"type": ["a", None, "a", "b", None, "b"]}))
     assert of_labelled_types(gaps, graph.labelled).tolist() == [True, False, True, False, False, False]
+    lists = graph.replace(table=pa.table({"type": [["a"], ["a"], ["a"], ["b"], None, ["a"]]}))
+    assert of_labelled_types(lists, graph.labelled).tolist() == [True, True, True, False, False, True]
     assert of_labelled_types(graph.replace(table=None, x=torch.ones(6, 1)), graph.labelled) is None
 
 

@@ -175,6 +175,16 @@ def test_an_interruption_after_the_last_epoch_keeps_its_result(tmp_path, monkeyp
     assert run(settings, path)[1].end is End.EPOCHS
 
 
+def test_a_second_interruption_ends_the_prediction_too(monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(loop, "_predict", interrupted)
+    with pytest.raises(KeyboardInterrupt) as interruption:
+        run(prepare=interrupted_in("epoch", 3))
+    assert interruption.type is KeyboardInterrupt
+
+
 def test_an_interruption_in_the_first_epoch_leaves_nothing_to_keep(tmp_path):
     path = tmp_path / "run.safetensors"
     with pytest.raises(KeyboardInterrupt) as interruption:

@@ -11,6 +11,7 @@ import torch
 from scipy.optimize import minimize
 from scipy.special import expit
 from torch import Tensor
+from torch.nn.functional import logsigmoid
 
 from lignn.graph import Graph
 from lignn.labels import at_temperature, log_odds
@@ -40,8 +41,8 @@ class Calibration:
     Attributes:
         temperature: T; above 1 makes probabilities less extreme.
         nodes: held-out nodes used.
-        before: expected calibration error without them.
-        after: with them.
+        before: expected calibration error before calibration.
+        after: the same after it.
         doubt: w, the share of the nodes of which the model knows nothing, however sure it is.
     """
 
@@ -92,10 +93,13 @@ def calibrate(probabilities: Tensor, truth: Tensor, doubts: bool = True) -> Cali
         """Return the mean loss with the priors at `(log T, logit w)`, and its gradient."""
         x = torch.from_numpy(point.copy()).requires_grad_()
         scaled = odds / x[0].exp()
-        found = scaled.sigmoid() if multilabel else scaled.softmax(1)
+        if multilabel:
+            logs = logsigmoid(torch.where(truth > 0, scaled, -scaled))
+        else:
+            logs = scaled.log_softmax(1).gather(1, truth[:, None])
         if len(x) > 1:
-            found = found.lerp(torch.full_like(found, 1 / classes), x[1].sigmoid())
-        loss = _surprise(found, truth) + ((x - mean) / spread).square().sum() / (2 * len(truth))
+            logs = torch.logaddexp(logs + logsigmoid(-x[1]), logsigmoid(x[1]) - math.log(classes))
+        loss = -logs.mean() + ((x - mean) / spread).square().sum() / (2 * len(truth))
         (gradient,) = torch.autograd.grad(loss, x)
         return loss.item(), gradient.numpy()
 
@@ -108,7 +112,7 @@ def calibrate(probabilities: Tensor, truth: Tensor, doubts: bool = True) -> Cali
 
 def _rarity(truth: Tensor, num_classes: int) -> float:
     """Return the share of the rarest class in units of an equal share; one without a label counts as if it had one."""
-    return num_classes * float(truth.bincount(minlength=num_classes).clamp(min=1).min() / len(truth))
+    return min(1.0, num_classes * float(truth.bincount(minlength=num_classes).clamp(min=1).min() / len(truth)))
 
 
 def calibration_error(probabilities: Tensor, truth: Tensor) -> float:
@@ -125,15 +129,6 @@ def calibration_error(probabilities: Tensor, truth: Tensor) -> float:
     bins = (confidence * _BINS).long().clamp(max=_BINS - 1)
     gap = torch.zeros(_BINS, dtype=torch.float64).index_add_(0, bins, confidence.double() - right.double())
     return float(gap.abs().sum() / len(right.flatten()))
-
-
-def _surprise(probabilities: Tensor, truth: Tensor) -> Tensor:
-    """Mean negative log-likelihood."""
-    if truth.ndim == 2:
-        likelihood = torch.where(truth > 0, probabilities, 1 - probabilities)
-    else:
-        likelihood = probabilities.gather(1, truth[:, None])
-    return -likelihood.clamp(min=_TINY).log().mean()
 
 
 @dataclass(frozen=True, eq=False)

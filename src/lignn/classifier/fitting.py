@@ -50,7 +50,8 @@ def fit(
     metric = imbalance.metric_of(settings, known)
     imbalance.warn(imbalance.about_metric(settings, metric, known, classes), level=2)
     checkpointed = None if checkpoint is None else (checkpoint, identity)
-    first = FirstTraining(graph, split, known, metric, again, progress)
+    teachers = of_labelled_types(given, known.mask)
+    first = FirstTraining(graph, split, known, metric, again, progress, teachers)
     settings, method, history, interrupted = first.run(settings, checkpointed)
     prediction = _prediction(history)
     outcomes = [Outcome.of(prediction, graph, split.val)]
@@ -58,9 +59,9 @@ def fit(
     again = again and not interrupted and (history.best >= 0 or history.end is End.AT_ONCE)
     try:
         if not interrupted:
-            outcomes += [_fold(settings, graph, fold, method, history) for fold in folds]
+            outcomes += [_fold(settings, graph, fold, method, history, teachers) for fold in folds]
         if again:
-            prediction = _refitted(settings, graph, split, method, history, known)
+            prediction = _refitted(settings, graph, split, method, history, known, teachers)
             split = _with_training(split, known.mask)
     except KeyboardInterrupt:
         again, interrupted = False, True
@@ -121,25 +122,33 @@ def _check_features(graph: Graph, settings: Settings) -> None:
 
 
 def _refitted(
-    settings: Settings, graph: Graph, split: Split, first: Method, history: History, known: KnownLabels
+    settings: Settings,
+    graph: Graph,
+    split: Split,
+    first: Method,
+    history: History,
+    known: KnownLabels,
+    teachers: Tensor | None,
 ) -> Prediction:
     """Train from fresh weights on all of `known`, for as many epochs as were best, and predict."""
-    assembly = assembled(settings, graph, known, split.test)
+    assembly = assembled(settings, graph, known, split.test, teachers)
     assembly.method.adopt_choices(first)
     return _prediction(assembly.train(None, replace(settings.training, max_epochs=max(history.best + 1, 1))))
 
 
-def _fold(settings: Settings, graph: Graph, split: Split, first: Method, history: History) -> Outcome:
+def _fold(
+    settings: Settings, graph: Graph, split: Split, first: Method, history: History, teachers: Tensor | None
+) -> Outcome:
     """Train from fresh weights on another part of the labels, for as many epochs, and predict the others."""
     known = Classes.of(graph).known(graph, split.train & graph.labelled, settings.dtype)
-    return Outcome.of(_refitted(settings, graph, split, first, history, known), graph, split.val)
+    return Outcome.of(_refitted(settings, graph, split, first, history, known, teachers), graph, split.val)
 
 
 def go_on(fitted: Fitted, known: KnownLabels, truth: Graph, epochs: int) -> Fitted:
     """Continue training from the present weights and equilibrium with other known labels, on a copy of the method.
 
-    If validation labels are left that are not known, the best of the epochs is kept and the temperature fitted again.
-    Otherwise the last epoch is kept and the temperature stays.
+    If validation labels are left that are not known, the best of the epochs is kept and calibrated again.
+    Otherwise the last epoch is kept and the calibration stays.
     """
     settings = fitted.settings
     known = imbalance.weighted(settings, fitted.classes, known)
@@ -189,7 +198,7 @@ def _further_seed(seed: int, epochs: int) -> int:
 
 
 def _calibration(settings: Settings, prediction: Prediction, graph: Graph, nodes: Tensor) -> Calibration | None:
-    """Fit the temperature to the labels of `nodes`, which were no input; None if not wanted, or with too few."""
+    """Calibrate on the labels of `nodes`, which were no input; None if not wanted, or with too few."""
     return pooled([Outcome.of(prediction, graph, nodes)]) if settings.values["calibrate"] else None
 
 

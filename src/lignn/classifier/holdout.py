@@ -1,4 +1,4 @@
-"""Which labels a fit holds back by itself, to choose the epoch and to fit the temperature."""
+"""Which labels a fit holds back by itself, to choose the epoch and to calibrate."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ POOLED = 50
 """Number of held-back labels below which a fit holds back other ones too, in folds."""
 
 HALF = 0.5
-"""Share of the labels that such a fold holds back: the temperature gains more by them than the fold's network loses."""
+"""Share of the labels that such a fold holds back: the calibration gains more by them than the fold's network loses."""
 
 
 @dataclass(frozen=True)

@@ -134,8 +134,9 @@ class Settings:
     @property
     def undecided(self) -> frozenset[str]:
         """Names of values that a fit may change: they follow from a choice that it makes."""
-        relaxed = frozenset() if self.relaxed is None else frozenset(RELAXED) - self.explicit
-        return relaxed | frozenset(self.unproved if self.chooses_contraction else ())
+        relaxed = {} if self.relaxed is None else self.relaxed.values
+        changed = (name for name, value in relaxed.items() if value != self.values[name])
+        return frozenset(changed) | frozenset(self.unproved if self.chooses_contraction else ())
 
     @property
     def relaxed(self) -> Settings | None:

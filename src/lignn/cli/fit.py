@@ -184,9 +184,8 @@ def resolved(settings: Settings) -> dict[str, Any]:
     """
     from lignn.declarations import HELD_BACK, OF_NETWORK, PARAMETERS
 
-    network = settings.network()
-    offered = [name for name in PARAMETERS if name not in OF_NETWORK or name in network]
-    offered = [name for name in offered if name not in settings.undecided]
+    left_out = {name for name in OF_NETWORK if name not in settings.network()} | settings.undecided
+    offered = [name for name in PARAMETERS if name not in left_out]
     values = {name: value for name, value in settings.values.items() if name in offered and value != HELD_BACK}
     options = {"method_options": dict(settings.method_options), "backbone_options": dict(settings.backbone_options)}
     return {"method": settings.method, "backbone": settings.backbone, **values, **options}

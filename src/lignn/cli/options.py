@@ -73,7 +73,7 @@ _WORDS = {
     "metric": "f1_micro; f1_macro if one class has over 90 %",
     "class_weight": "none",
     "teaching": "1; paper: 0",
-    "mask_rate": "0.8, or 0.5 if the contraction is not proved; paper: 0.5",
+    "mask_rate": "0.5; lignn: 0.8 if the contraction is proved; paper: 0.5",
     "both_directions": "no",
     "batch_parts": "no batches",
 }

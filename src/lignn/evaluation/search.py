@@ -173,7 +173,7 @@ class Search:
         return raw if found is None else [at_temperature(each, found.temperature, several) for each in raw]
 
     def calibration(self, candidate: int, doubts: bool = False) -> Calibration | None:
-        """Return the temperature of a candidate, from the folds that it was compared on.
+        """Return the calibration of a candidate, from the folds that it was compared on.
 
         It is None if there are too few labels for it, or if it is not wanted. Members of an ensemble need no doubt: it
         is in their mean, where they disagree.

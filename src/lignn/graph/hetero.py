@@ -47,9 +47,14 @@ def of_labelled_types(graph: Graph, labelled: Tensor) -> Tensor | None:
     """
     if graph.table is None or not has_node_types(graph):
         return None
-    types = graph.table.column(TYPE).dictionary_encode().combine_chunks()
-    numbers = torch.from_numpy(types.indices.fill_null(len(types.dictionary)).to_numpy().astype(np.int64))
-    return torch.isin(numbers, numbers[labelled].unique())
+    types = _types(graph.table)
+    with_labels = {types[node] for node in labelled.nonzero().flatten().tolist()}
+    return torch.tensor([each in with_labels for each in types])
+
+
+def _types(table: pa.Table) -> list[str]:
+    """Return the type of each node; what has no type is a type of its own."""
+    return [_UNNAMED if kind is None else str(kind) for kind in table[TYPE].to_pylist()]
 
 
 def from_hetero(data: HeteroData, **parts: Any) -> Graph:
@@ -141,7 +146,7 @@ def to_hetero(graph: Graph) -> HeteroData:
     from torch_geometric.data import HeteroData
 
     assert graph.table is not None
-    kinds = np.array([_UNNAMED if kind is None else str(kind) for kind in graph.table[TYPE].to_pylist()])
+    kinds = np.array(_types(graph.table))
     names = list(dict.fromkeys(kinds.tolist()))
     data, place = HeteroData(), np.empty(graph.num_nodes, np.int64)
     for name in names:

@@ -52,7 +52,7 @@ def at_temperature(probabilities: Tensor, temperature: float, multilabel: bool) 
 
 
 def log_odds(probabilities: Tensor, multilabel: bool) -> Tensor:
-    """Return what `σ` makes these probabilities of, up to a constant for each row of a softmax."""
+    """Return logits whose softmax, or sigmoid if `multilabel`, gives these probabilities."""
     logs = probabilities.clamp(min=1e-12).log()
     return logs - (1 - probabilities).clamp(min=1e-12).log() if multilabel else logs
 
@@ -219,7 +219,7 @@ class KnownLabels:
         return self.mask if self.taught is None else self.mask | self.taught.nodes
 
     def teaching(self, probabilities: Tensor, weight: float, teachers: Tensor | None = None) -> Taught | None:
-        """Return what predictions of nodes teach whose labels are unknown, see `Taught.of`.
+        """Return what the predictions of unlabelled nodes teach, see `Taught.of`.
 
         Args:
             probabilities: predicted ones of all nodes.
@@ -229,13 +229,17 @@ class KnownLabels:
         unknown = ~self.mask if teachers is None else teachers & ~self.mask
         return Taught.of(probabilities, unknown, self.counts, self._shares(), weight)
 
+    @cached_property
+    def _targets(self) -> Tensor:
+        """Known and taught labels (n×c)."""
+        return self.onehot if self.taught is None else self.onehot + self.taught.onehot
+
     def _supervised(self, output: Tensor, nodes: Tensor) -> tuple[Tensor, Tensor]:
         """Return the rows of `output` and of the labels at `nodes` (a mask), which must be known or taught."""
         if (nodes & ~self.supervising).any():
             raise InputError("only known and taught labels can supervise")
         index = nodes.nonzero().flatten().to(output.device)
-        target = self.onehot if self.taught is None else self.onehot + self.taught.onehot
-        return dense(output).index_select(0, index), target.index_select(0, index)
+        return dense(output).index_select(0, index), self._targets.index_select(0, index)
 
     def loss_of_logits(self, logits: Tensor, nodes: Tensor) -> Tensor:
         """Return the same as `loss` of the probabilities; its gradient does not vanish where softmax underflows."""
@@ -245,7 +249,7 @@ class KnownLabels:
         return self._with_taught(-(z.log_softmax(1) * target).sum(1), target, nodes)
 
     def loss(self, probabilities: Tensor, nodes: Tensor) -> Tensor:
-        """Return the mean cross-entropy over `nodes` (a mask): over the known ones, plus that over taught ones."""
+        """Return the mean cross-entropy over known ones of `nodes` (a mask), plus the weighted mean of taught ones."""
         p, target = self._supervised(probabilities, nodes)
         tiny = torch.finfo(p.dtype).tiny
         if self.multilabel:

@@ -103,7 +103,7 @@ class LabelInputted(Promising):
         return Epoch(loss, problem, carry, solution, rate, labels.hidden)
 
     def teacher(self, problem: Problem) -> BoundLabelInputted | None:
-        """Return the method itself; None if its loss takes known labels alone, or if states belong to one problem."""
+        """Return the bound method; None if its loss takes known labels alone, or if it reuses an evaluation."""
         return self.on(problem) if self.step.teachable and not self.reuse_evaluation else None
 
     def evaluate(self, problem: Problem, epoch: Epoch) -> tuple[Prediction, Carry]:

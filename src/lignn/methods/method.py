@@ -121,7 +121,7 @@ class Method(nn.Module, ABC):
         raise AssertionError(f"{type(self).__name__} has nothing to train")
 
     def teacher(self, problem: Problem) -> BoundMethod | None:  # noqa: ARG002
-        """Return what predicts the classes that `epoch` learns besides known ones; None if it learns none."""
+        """Return the bound method whose sure predictions `epoch` can learn from; None if only known labels teach."""
         return None
 
     def project(self, problem: Problem) -> None:

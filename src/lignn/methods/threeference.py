@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from torch import Generator
 
 from lignn.backbones import SGC, frozen_dropout
@@ -22,6 +24,8 @@ class NeighbourStep(BackboneStep):
     Args:
         backbone: SGC with one propagation, followed by layers that act on each node alone.
     """
+
+    teachable: ClassVar[bool] = False
 
     def __init__(self, backbone: SGC) -> None:
         super().__init__(backbone)
@@ -61,9 +65,6 @@ class ThreeFerence(LabelInputted):
     def __init__(self, backbone: SGC, solver: Solver | None = None) -> None:
         solver = solver or Picard(tol=1e-5, max_steps=100)
         super().__init__(NeighbourStep(backbone), ShareOfTraining(), solver, LastStep())
-
-    def teacher(self, problem: Problem) -> None:
-        """Return None: only known nodes supervise."""
 
     def epoch(self, problem: Problem, generator: Generator, carry: Carry | None = None) -> Epoch:
         """Compute the cross-entropy over all known nodes, each predicted from the labels of its neighbours."""

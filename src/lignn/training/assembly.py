@@ -15,7 +15,6 @@ from torch import Generator, Tensor
 from lignn.equilibrium import WHOLE, Space
 from lignn.errors import InputError
 from lignn.graph import Graph, Split
-from lignn.graph.hetero import of_labelled_types
 from lignn.labels import KnownLabels
 from lignn.methods import Method, Prediction, Problem
 from lignn.training.loop import TIE, History, Scorer, Scores, Settings, train
@@ -54,6 +53,7 @@ def assemble(
     seed: int,
     unseen: Tensor | None = None,
     device: str = "cpu",
+    teachers: Tensor | None = None,
 ) -> Assembly:
     """Prepare a training run.
 
@@ -65,12 +65,12 @@ def assemble(
         unseen: mask of the nodes whose edges are left out of training (the inductive setting).
         device: device to compute on. Random numbers are drawn on the CPU, so that a seed gives the same masks on every
             device.
+        teachers: mask of the nodes whose predictions may teach; None for all.
     """
     generator = torch.Generator().manual_seed(seed)
     inference = Problem.with_labels(graph, labels).to(device)
     training = inference if unseen is None else inference.without_edges_at(unseen)
     method = build(generator).to(device, inference.dtype)
-    teachers = None if graph.table is None else of_labelled_types(graph, labels.mask)
     return Assembly(method, training, inference, generator, teachers)
 
 

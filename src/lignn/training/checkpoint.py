@@ -1,8 +1,7 @@
 """Checkpoints of a training in progress, so that a killed run can continue. The file is replaced as a whole.
 
-It is a safetensors file with tensors by path (`weights/…`, `best/…`, `optimizer/…`, `carry/…`,
-`taught/…`, `generator`), and
-everything else as JSON in its metadata, with a checksum of both. Nothing is unpickled.
+It is a safetensors file with tensors by path (`weights/…`, `best/…`, `optimizer/…`, `carry/…`, `taught/…`,
+`generator`), and everything else as JSON in its metadata, with a checksum of both. Nothing is unpickled.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class Settings:
             last epoch alone is evaluated if this is above 1.
         batch_parts: number of parts of a store in a batch; None: an epoch is one update, on the whole graph.
         teaching: weight in the loss of what the model teaches itself, see `training.teaching`; 0 for nothing.
-        goes_on: whether the weights were trained before: then they teach as soon as they have shown their losses.
+        goes_on: whether the weights were trained before; predictions may then teach after 10 epochs, not 50.
     """
 
     lr: float = 0.01
@@ -176,6 +176,7 @@ def train(
     run_id: str = "",
     progress: Progress | None = None,
     teachers: Tensor | None = None,
+    supersedes: str = "",
 ) -> History:
     """Train `method` and leave it with the weights of the epoch with the best validation score.
 
@@ -196,6 +197,7 @@ def train(
         run_id: identifies this run; the checkpoint of another run is refused.
         progress: called after every epoch.
         teachers: mask of the nodes whose predictions may teach; None for all.
+        supersedes: a run whose checkpoint is not refused, but replaced.
     """
     with enough_threads(inference):
         learned = method.learn(training)
@@ -203,14 +205,15 @@ def train(
             settings = settings or Settings()
             if not may_teach(training, inference):
                 settings = dataclasses.replace(settings, teaching=0.0)
-            run = _Run(method, generator, settings, run_id, carry or Carry(), teachers)
+            run = _Run(method, generator, settings, run_id, carry or Carry(), teachers, supersedes)
             history = _train_until_admitted(run, training, inference, score, path, progress)
         else:
             history = History(end=End.AT_ONCE if learned else End.NOTHING_TO_TRAIN)
         try:
             _predict(method.eval().on(inference), score, history)
         except KeyboardInterrupt:
-            if history.best < 0:
+            # A second interruption is meant, and one of several processes cannot predict alone.
+            if history.best < 0 or history.end is End.INTERRUPTED or inference.processes.count > 1:
                 raise
             history.end = End.INTERRUPTED
             _predict(method.on(inference), score, history)
@@ -234,7 +237,7 @@ def _train_until_admitted(
     """Train; while no epoch may be chosen, train a tightened method from the same weights, with the same draws."""
     fresh, drawn, carry = copy.deepcopy(run.method), run.generator.get_state(), run.history.carry
     history = _train(run, training, inference, score, path, progress)
-    while not history.eligible and history.end is not End.INTERRUPTED and fresh.tighten():
+    while not history.eligible and history.end not in (End.INTERRUPTED, End.STOPPED) and fresh.tighten():
         run.method.load_state_dict(fresh.state_dict())
         run.generator.set_state(drawn)
         again = _Run(run.method, run.generator, run.settings, run.run_id, carry, run.teacher.nodes)
@@ -289,9 +292,10 @@ class _Run:
         run_id: str,
         carry: Carry,
         teachers: Tensor | None = None,
+        supersedes: str = "",
     ) -> None:
         self.method = method.train()  # between evaluations; changing the mode takes longer than a small product
-        self.run_id = run_id
+        self.run_id, self.supersedes = run_id, supersedes
         self.settings = settings
         self.optimizer = Adam(method.parameters(), settings.lr, settings.weight_decay)
         self.average = WeightAverage(method, settings.averaged_epochs)
@@ -307,8 +311,7 @@ class _Run:
         """Run one update, or one per batch, and one evaluation, and record them."""
         start = time.perf_counter()
         number = len(self.history.epochs)
-        losses = [record["loss"] for record in self.history.epochs]
-        training = self.teacher.teach(training, losses, self.history.carry.state)
+        training = self.teacher.teach(training, self.history.epochs, self.history.carry.state)
         if self.settings.input_dropout:
             training = training.drop_features(self.settings.input_dropout, self.generator)
         update = partial(self._update, inference)
@@ -334,7 +337,7 @@ class _Run:
             record, eligible = {}, False
         if self.history.end is End.NON_FINITE:
             return
-        record = {"epoch": number, "loss": loss} | record | _account(epoch)
+        record = {"epoch": number, "loss": loss} | self.teacher.account() | record | _account(epoch)
         self.history.add(record | {"seconds": time.perf_counter() - start}, eligible, scored)
         waited = number - max(self.history.best, self.settings.first_epoch)
         if score is not None and waited >= self.settings.patience:
@@ -408,9 +411,11 @@ class _Run:
         }
 
     def resume(self, path: Path, inference: Problem) -> None:
-        """Continue from a checkpoint; raise if its parts do not fit together."""
+        """Continue from a checkpoint, unless this run supersedes it; raise if its parts do not fit together."""
         try:
-            self.restore(checkpoint.read(path), path, inference)
+            state = checkpoint.read(path)
+            if not self.supersedes or state.get("run") != self.supersedes:
+                self.restore(state, path, inference)
         except InputError:
             raise
         except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from lignn.labels import Taught
+from lignn.labels import KnownLabels, Taught
 from lignn.methods import Method, Problem
 
 FIRST, EVERY = 50, 10
@@ -36,23 +36,28 @@ class Teacher:
     def __init__(self, method: Method, weight: float, at_once: bool = False, nodes: Tensor | None = None) -> None:
         self.method, self.weight, self.at_once, self.nodes = method, weight, at_once, nodes
         self.taught: Taught | None = None
+        self._labels: KnownLabels | None = None
 
-    def teach(self, problem: Problem, losses: Sequence[float], start: Tensor | None) -> Problem:
+    def teach(self, problem: Problem, epochs: Sequence[Mapping[str, Any]], start: Tensor | None) -> Problem:
         """Return the problem of the next epoch, with what it is to learn besides the known labels.
 
         Args:
             problem: the problem of training.
-            losses: of all epochs so far.
+            epochs: records of all epochs so far.
             start: the state from which predictions are solved, if they are.
         """
         first = EVERY if self.at_once else FIRST
-        if self.weight and len(losses) >= first and len(losses) % EVERY == 0:
-            self._ask(problem, losses, start)
-        return problem if self.taught is None else problem.knowing(replace(problem.labels, taught=self.taught))
+        if self.weight and len(epochs) >= first and len(epochs) % EVERY == 0:
+            self._ask(problem, epochs[-EVERY:], start)
+        if self.taught is None:
+            return problem
+        if self._labels is None or self._labels.taught is not self.taught:
+            self._labels = replace(problem.labels, taught=self.taught)
+        return problem.knowing(self._labels)
 
-    def _ask(self, problem: Problem, losses: Sequence[float], start: Tensor | None) -> None:
+    def _ask(self, problem: Problem, last: Sequence[Mapping[str, Any]], start: Tensor | None) -> None:
         """Renew what is taught, if the known labels are learned; while something is taught, they are."""
-        mean = sum(losses[-EVERY:]) / EVERY
+        mean = sum(record["loss"] for record in last) / len(last)
         if self.taught is None and mean > LEARNED * problem.labels.loss_of_guess():
             return
         bound = self.method.eval().teacher(problem)
@@ -60,6 +65,10 @@ class Teacher:
             probabilities = bound.solve(start if bound.accepts_start else None).probabilities
             self.taught = problem.labels.teaching(probabilities, self.weight, self.nodes)
         self.method.train()
+
+    def account(self) -> dict[str, int]:
+        """Return the number of nodes that teach, for the record of an epoch; nothing while there are none."""
+        return {} if self.taught is None else {"taught": int(self.taught.nodes.sum())}
 
     def state(self) -> dict[str, Any]:
         """Return all that is kept, for checkpoints."""
