@@ -50,7 +50,7 @@ def fit(
     metric = imbalance.metric_of(settings, known)
     imbalance.warn(imbalance.about_metric(settings, metric, known, classes), level=2)
     checkpointed = None if checkpoint is None else (checkpoint, identity)
-    teachers = of_labelled_types(given, known.mask)
+    teachers = None if given.table is None else of_labelled_types(given, known.mask)
     first = FirstTraining(graph, split, known, metric, again, progress, teachers)
     settings, method, history, interrupted = first.run(settings, checkpointed)
     prediction = _prediction(history)
