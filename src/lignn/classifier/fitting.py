@@ -239,7 +239,8 @@ def warn_if_start_matters(prediction: Prediction) -> Starts | None:
     if starts is not None and starts.differing > 0:
         message = (
             f"{starts.differing:.2%} of the predictions would be others if the solve had another start "
-            f"(K̂ {starts.contraction:.3g}): there are several equilibria; a larger mask_rate or feature_mask may help"
+            f"(K̂ {starts.contraction:.3g}): there are several equilibria; try another backbone, "
+            "or contraction='proved', which has one"
         )
         warnings.warn(message, ConvergenceWarning, stacklevel=3)
     return starts
