@@ -41,6 +41,17 @@ def test_a_refit_tells_the_scores_of_before(place: Path) -> None:
     assert "before the refit" not in run("fit", "mine", "-o", "other", "--method", "lpa", "--refit")
 
 
+def test_it_is_told_when_a_model_has_taught_itself(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"FIRST": 2, "EVERY": 2, "LEARNED": 10.0}.items():
+        monkeypatch.setattr(f"lignn.training.teaching.{name}", value)
+    monkeypatch.setattr("lignn.labels.taught.SURE", 0.0)  # two nodes without a label, and two that are held back
+    told = run("fit", "mine", "-o", "new", *TINY, "--report", "new.html")
+    line = "From epoch 3 on it also learned from predictions that it is sure of, 4 at the end (teaching)."
+    assert line in told
+    assert line in Path("new.html").read_text(encoding="utf-8")
+    assert "it also learned" not in run("fit", "mine", "-o", "new", *TINY, "--teaching", 0)
+
+
 def test_settings_can_be_used_again(place: Path) -> None:
     run("fit", "mine", "-o", "one", *TINY, "--preset", "paper", "--seed", 3)
     run("fit", "mine", "-o", "two", "--config", "one")

@@ -58,6 +58,8 @@ def say(classifier: NodeClassifier, out: Path, page: Path | None, as_json: bool,
         )
         return
     typer.echo(_trained(classifier) + _scores(classifier, scores))
+    if taught := _taught(classifier):
+        typer.echo(taught)
     typer.echo(f"{PARTS[part]}, {report}")
     if classifier.well_posed_:
         typer.echo(classifier.well_posed_)
@@ -95,6 +97,15 @@ def _trained(classifier: NodeClassifier) -> str:
     return f"{classifier.n_iter_} epochs ({history.end}), best epoch {history.best + 1}"
 
 
+def _taught(classifier: NodeClassifier) -> str:
+    """Return in words what the model has taught itself, nothing if it has not."""
+    taught = [record for record in classifier.history_.epochs if "taught" in record]
+    if not taught:
+        return ""
+    first, last = taught[0]["epoch"] + 1, taught[-1]["taught"]
+    return f"From epoch {first} on it also learned from predictions that it is sure of, {last:,} at the end (teaching)."
+
+
 def _scores(classifier: NodeClassifier, scores: dict[str, float]) -> str:
     """Return all scores in words."""
     split, graph, history = classifier.split_, classifier.graph_, classifier.history_
@@ -117,5 +128,6 @@ def _write_page(classifier: NodeClassifier, out: Path, page: Path, reports: dict
         f"{classifier.method} over {classifier.backbone}; {_trained(classifier)}.",
         f"Confidence: {classifier.calibration_ or 'not calibrated'}.",
     ]
+    facts += [taught] if (taught := _taught(classifier)) else []
     titles = {PARTS[part].capitalize(): report for part, report in reports.items()}
     class_scores.write(page, f"How good is {out.name}?", facts, titles)
