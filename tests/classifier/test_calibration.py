@@ -111,6 +111,14 @@ def test_zero_probabilities_stay_finite():
     assert at_temperature(probabilities, 3.0, multilabel=False).isfinite().all()
 
 
+def test_it_is_found_without_gradients_too():
+    logits, truth = drawn(200)
+    with torch.no_grad():
+        found = calibrate((3 * logits).softmax(1), truth)
+    assert found == calibrate((3 * logits).softmax(1), truth)
+    assert found.temperature > 1.5
+
+
 def test_too_few_labels_give_none():
     assert calibrate(torch.full((FEWEST - 1, 2), 0.5), torch.zeros(FEWEST - 1, dtype=torch.int64)) is None
 

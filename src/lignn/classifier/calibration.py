@@ -89,6 +89,7 @@ def calibrate(probabilities: Tensor, truth: Tensor, doubts: bool = True) -> Cali
     expected = [0.0] if multilabel or not doubts else [0.0, _DOUBT + math.log(_rarity(truth, classes))]
     mean, spread = torch.tensor(expected).double(), torch.tensor(_SPREADS[: len(expected)]).double()
 
+    @torch.enable_grad()
     def surprise(point: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the mean loss with the priors at `(log T, logit w)`, and its gradient."""
         x = torch.from_numpy(point.copy()).requires_grad_()
