@@ -35,8 +35,8 @@ _SPREADS = (0.5, 1.0)
 class Calibration:
     """`p ↦ (1 - w) σ(log p / T) + w / c`, and what it does on the labels it was chosen with, which no weight has seen.
 
-    Both keep the order of classes. The temperature is that of Guo et al., ICML 2017; to mix in the uniform distribution
-    is a part of Zhang, Kailkhura and Han, ICML 2020.
+    Neither number changes the order of classes. The temperature is that of Guo et al., ICML 2017. Mixing in the uniform
+    distribution is part of the method of Zhang, Kailkhura and Han, ICML 2020.
 
     Attributes:
         temperature: T; above 1 makes probabilities less extreme.
@@ -73,9 +73,9 @@ def calibrated(probabilities: Tensor, calibration: Calibration | None, multilabe
 def calibrate(probabilities: Tensor, truth: Tensor, doubts: bool = True) -> Calibration | None:
     """Return the most likely temperature and doubt given the held-out labels; None for too few of them.
 
-    They maximise `Σ log p(y) - (log T)² / 2s² - (logit w - m)² / 2`. The last terms are priors: without them, what fits
-    a few labels best is often worse than no calibration at all. `m` is lower where a class is rare, whose probability
-    the uniform distribution would raise for all nodes.
+    They maximise `Σ log p(y) - (log T)² / 2s² - (logit w - v)² / 2`. The last terms are priors: without them, what fits
+    a few labels best is often worse than no calibration at all. `v` is lower where a class is rare: the uniform
+    distribution would raise the probability of that class at all nodes.
 
     Args:
         probabilities: predicted ones of the held-out nodes, m×c.

@@ -1,4 +1,4 @@
-"""Studies of the defaults: how they were chosen, what they bring, what a bound of the contraction costs and proves.
+"""Studies of the defaults: settings around them, what they bring, what a bound of the contraction costs and proves.
 
 `python -m lignn.studies.defaults [--study more|choice|contraction|proved]` runs what has no record yet, and writes the
 report.
