@@ -10,7 +10,7 @@ import lignn
 from lignn.declarations import METHODS, PRESETS
 
 FOLDER = Path(__file__).parent / "models"
-MODELS = sorted(folder.parent for folder in FOLDER.glob("*/*/config.json"))
+MODELS = sorted(file.with_suffix("") for file in FOLDER.glob("*/*.npz"))
 
 
 @pytest.fixture(autouse=True)
