@@ -301,6 +301,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "refit": HELD_BACK,
         "folds": 2,
         "least_epochs": 100,
+        "ties": "log_loss",
         "averaged_epochs": 30,
         "evaluate_every": 5,
     },
@@ -318,8 +319,8 @@ PRESETS: dict[str, dict[str, Any]] = {
 """Values for parameters that are not given, for all methods. A method's declaration adds its own.
 
 Some are no parameters: `unit_rows` divides the rows of sparse features by their lengths, `least_epochs` is the smallest
-number of epochs that are trained again, `averaged_epochs` the number of epochs whose weights are averaged, and
-`evaluate_every` the number of epochs between two validation scores.
+number of epochs of a training, `ties` is what decides between epochs of the same validation score, `averaged_epochs` is
+the number of epochs whose weights are averaged, and `evaluate_every` that of epochs between two validation scores.
 """
 
 BACKBONE_PRESETS: dict[str, dict[str, dict[str, Any]]] = {

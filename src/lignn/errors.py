@@ -69,7 +69,7 @@ class DataWarning(UserWarning):
 
 
 class ImbalanceWarning(UserWarning):
-    """A note on classes of very different size: a metric that was chosen, or a model that predicts one class only."""
+    """A note on classes of very different size: a metric that was chosen, a model that is no better than a guess."""
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:

@@ -124,7 +124,7 @@ def test_macro_f1_is_chosen_and_told_in_one_line():
 def test_a_model_of_one_class_warns_in_these_words():
     graph = uneven()
     constant = graph.replace(x=torch.zeros_like(graph.x))
-    with pytest.warns(ImbalanceWarning, match="the model predicts one class only, 'a'; try class_weight='balanced'"):
+    with pytest.warns(ImbalanceWarning, match="one class only, 'a': it is no better than a guess; try class_weight"):
         classifier = quick(metric="f1_micro", refit=False).fit(constant)
     report = classifier.report("val")
     assert report.note in str(report)
@@ -157,7 +157,7 @@ def test_a_metric_that_validation_labels_do_not_define_is_refused_before_trainin
     classifier = quick(metric="f1_macro").fit(graph, split)
     with pytest.raises(InputError, match="metric: ROC AUC needs scored labels of at least two classes"):
         classifier.score("val", metric="roc_auc")
-    assert "ROC AUC is not defined on these 64 nodes" in str(classifier.report("val", metric="roc_auc"))
+    assert "ROC AUC is not defined on these 64 validation nodes" in str(classifier.report("val", metric="roc_auc"))
 
 
 def test_another_metric_or_weight_is_another_run(tmp_path):

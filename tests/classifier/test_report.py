@@ -53,7 +53,7 @@ def test_the_guess_is_a_dummy_classifier(metric):
 def test_words_and_plain_values():
     report = fitted(max_epochs=4).report()
     lines = str(report).splitlines()
-    assert lines[0] == f"F1-micro {report.score:.4f} on 30 nodes; always 'c' scores {report.baseline:.4f}"
+    assert lines[0] == f"F1-micro {report.score:.4f} on 30 test nodes; always 'c' scores {report.baseline:.4f}"
     assert lines[1].split() == ["class", "precision", "recall", "support"]
     assert [line.split()[0] for line in lines[2:]] == ["a", "b", "c"]
     plain = json.loads(json.dumps(report.plain()))

@@ -30,15 +30,23 @@ def test_a_model_and_its_settings(place: Path) -> None:
 
 
 def test_a_method_without_training_tells_of_no_epochs(place: Path) -> None:
-    assert "\nthe method has nothing to train: F1-micro " in run("fit", "mine", "-o", "new", "--method", "lpa")
+    assert "\nthe method has nothing to train\n" in run("fit", "mine", "-o", "new", "--method", "lpa")
     assert json.loads(run("fit", "mine", "-o", "new", "--method", "lpa", "--json"))["best_epoch"] is None
 
 
-def test_a_refit_tells_the_scores_of_before(place: Path) -> None:
-    """No node is left that it has not trained on."""
+def test_the_held_out_score_comes_last_and_training_scores_on_request(place: Path) -> None:
+    """No node is left that the model has not trained on; the score is that of before."""
+    last = "These labels were held back for this score; the final model has since been trained on them too."
     told = run("fit", "mine", "-o", "new", *TINY, "--refit")
-    assert told.count("(before the refit)") == 2
-    assert "before the refit" not in run("fit", "mine", "-o", "other", "--method", "lpa", "--refit")
+    assert told.splitlines()[-1] == last
+    assert " held-out labels; always " in told
+    assert "training" not in told
+    more = run("fit", "mine", "-o", "new", *TINY, "--refit", "--training-scores")
+    assert more.splitlines()[-1] == last
+    assert "The model was trained on these labels: the score says nothing of other nodes." in more
+    reports = json.loads(run("fit", "mine", "-o", "new", *TINY, "--refit", "--training-scores", "--json"))["reports"]
+    assert list(reports) == ["held_out", "train"]
+    assert reports["held_out"]["seen_since"]
 
 
 def test_it_is_told_when_a_model_has_taught_itself(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +81,7 @@ def test_json_and_nothing_else(place: Path) -> None:
     record = json.loads(result.out)
     assert result.err == ""
     assert (record["model"], record["settings"], record["epochs"]) == ("new", "new/generation-1/settings.toml", 6)
-    assert set(record["scores"]) == {"train", "val"}
+    assert set(record["scores"]) == {"val"}
     assert record["parameters"]["hidden"] == 4
 
 
@@ -102,7 +110,7 @@ def test_the_tables_own_split_is_used_and_its_test_part_scored(place: Path) -> N
     nodes = "\n".join(["id,label,split,x", *rows]) + "\n"
     write_tables(place / "own", nodes, "source,target\n" + "\n".join(f"n{i},n{i + 1}" for i in range(9)) + "\n")
     record = json.loads(run("fit", "own", "-o", "new", *TINY, "--json"))
-    assert set(record["scores"]) == {"train", "val", "test"}
+    assert set(record["scores"]) == {"val", "test"}
     assert lignn.load("new").split_.test.tolist() == [False] * 8 + [True] * 2
 
 
@@ -116,7 +124,7 @@ def test_a_split_without_validation_keeps_its_test_part(place: Path) -> None:
         edges = "\n".join(f"n{i},n{i + 1}" for i in range(11))
         write_tables(place / name, "\n".join(["id,label,split,x", *rows]) + "\n", f"source,target\n{edges}\n")
         record = json.loads(run("fit", name, "-o", f"{name}_model", *TINY, "--json"))
-        assert set(record["scores"]) == {"train", "val", "test"}
+        assert set(record["scores"]) == {"val", "test"}
         model = lignn.load(f"{name}_model")
         assert model.split_.test.tolist() == [False] * 8 + [True] * 4
         assert model.decision().known.tolist() == [True] * 8 + [False] * 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,8 @@ def test_a_metric_and_weights_by_name(place: Path) -> None:
     classifier = lignn.load("new")
     assert (classifier.metric_, classifier.class_weight) == ("log_loss", {"red": 2, "blue": 0.5})
     value = -classifier.history_.final["val"]
-    assert f"log loss train {-classifier.history_.final['train']:.4f} (8 nodes), val {value:.4f} (2 nodes)" in out
+    assert f"\nlog loss {value:.4f}, ROC AUC " in out
+    assert " held-out labels; always " in out
     again = run("fit", "mine", "-o", "again", "--config", "new")
     assert again.replace("again", "new") == out
     assert "\n2 epochs" in run("fit", "mine", "-o", "even", *FIT, "--class-weight", "balanced")
@@ -29,22 +31,25 @@ def test_a_metric_and_weights_by_name(place: Path) -> None:
 
 def test_scores_come_with_a_guess_and_every_class(place: Path) -> None:
     lines = run("fit", "mine", "-o", "new", *FIT).splitlines()
-    lines = lines[lines.index("  x1  number: scaled") + 1 :]
-    assert lines[1].startswith("validation nodes, F1-micro ")
-    assert "; always 'red' scores 0.5000" in lines[1] or "; always 'blue' scores 0.5000" in lines[1]
-    assert lines[2].split() == ["class", "precision", "recall", "support"]
-    assert sorted(line.split()[0] for line in lines[3:5]) == ["blue", "red"]
+    headline, header, *classes, basis = lines[lines.index("") + 1 :]
+    assert headline.startswith("F1-micro ")
+    assert re.search(r", ROC AUC \d\.\d+ on \d+ held-out labels; always '(red|blue)' scores 0\.5000$", headline)
+    assert header.split() == ["class", "precision", "recall", "support"]
+    assert sorted(line.split()[0] for line in classes) == ["blue", "red"]
+    assert basis.startswith("These labels were held back for this score; ")
     told = json.loads(run("fit", "mine", "-o", "new", *FIT, "--json"))
-    assert (told["metric"], told["report"]["part"], told["report"]["baseline"]) == ("f1_micro", "val", 0.5)
-    assert [one["support"] for one in told["report"]["classes"]] == [1, 1]
+    assert (told["metric"], told["report"]["part"], told["report"]["baseline"]) == ("f1_micro", "held_out", 0.5)
+    assert sum(one["support"] for one in told["report"]["classes"]) == told["report"]["nodes"]
 
 
 def test_a_page_of_a_fit(place: Path) -> None:
     out = run("fit", "mine", "-o", "new", *FIT, "--report", "new.html")
-    assert out.splitlines()[-1] == "Report: new.html"
+    assert "\nReport: new.html\n" in out
     text = Path("new.html").read_text(encoding="utf-8")
     assert text.count("<figure>") == 3
     assert "How good is new?" in text
+    assert "These labels were held back for this score" in text
+    assert "raining nodes" not in text
     bad = outcome("fit", "mine", "-o", "other", "--report", "new.pdf")
     assert (bad.code, Path("other").exists()) == (2, False)
     assert "new.pdf: the report is an .html file" in bad.err

@@ -22,6 +22,7 @@ from lignn.declarations import METHODS, METHODS_WITH, METRICS
 from lignn.evaluation.compare import Run, metric_of, perform
 from lignn.methods import NAMES
 from lignn.training import End
+from lignn.training.loop import DECIDING
 from tests.problems import half_split, random_graph
 
 pytestmark = pytest.mark.filterwarnings("ignore::lignn.errors.ConvergenceWarning")
@@ -29,6 +30,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::lignn.errors.ConvergenceWarning
 N, NEW = 20, "new"
 MODES = list(itertools.product((False, True), repeat=3))
 """Inductive, refit, own holdout."""
+UNTOLD = ("val", *DECIDING)
+"""Scores of an epoch on validation nodes: they choose it, and nothing else."""
 
 
 @cache
@@ -196,9 +199,8 @@ def test_validation_labels_choose_and_calibrate_only(method: str, inductive: boo
     split, graph = splits(False), whole()
     options = {"inductive": inductive, "refit": refit}
     one, other = (fit(method, version, split, **options) for version in (graph, flipped(graph, split.val)))
-    untold = ("val",)
     for a, b in zip(records(one), records(other), strict=True):
-        assert {k: v for k, v in a.items() if k not in untold} == {k: v for k, v in b.items() if k not in untold}
+        assert {k: v for k, v in a.items() if k not in UNTOLD} == {k: v for k, v in b.items() if k not in UNTOLD}
     chosen = [(c.history_.best, getattr(c.method_, "chosen", None)) for c in (one, other)]
     trained = one.history_.best >= 0 or one.history_.end is End.AT_ONCE
     if chosen[0] == chosen[1] and not (refit and trained):
@@ -228,7 +230,7 @@ def test_validation_labels_have_no_part_in_class_weights_or_losses(method: str, 
     split, graph = splits(False), whole()
     versions = (graph, flipped(graph, split.val))
     both = [fit(method, version, split, metric=metric, **UNEVEN) for version in versions]
-    told = [[{k: v for k, v in one.items() if k not in ("val", "tie")} for one in records(c)] for c in both]
+    told = [[{k: v for k, v in one.items() if k not in UNTOLD} for one in records(c)] for c in both]
     assert told[0] == told[1]
     weight = [c._fitted.prediction.problem.labels.class_weight.tolist() for c in both]
     assert weight[0] == weight[1]
@@ -261,7 +263,7 @@ def test_what_a_model_teaches_itself_sees_no_test_label(method: str, own_holdout
 def test_what_a_model_teaches_itself_sees_no_validation_label(method: str) -> None:
     split, graph = splits(False), whole()
     both = [fit(method, version, split, teaching=1.0) for version in (graph, flipped(graph, split.val))]
-    told = [[{k: v for k, v in one.items() if k != "val"} for one in records(c)] for c in both]
+    told = [[{k: v for k, v in one.items() if k not in UNTOLD} for one in records(c)] for c in both]
     assert told[0] == told[1]
     chosen = [(c.history_.best, getattr(c.method_, "chosen", None)) for c in both]
     if chosen[0] == chosen[1]:

@@ -1,12 +1,15 @@
 """A new model in the background, and starting from nothing."""
 
+import threading
 import time
 
 import numpy as np
+import pytest
 
 import lignn
 from lignn import Graph
 from lignn.classifier import saving
+from lignn.errors import ConflictError
 from tests.classifier.small import fitted, small_graph, small_split
 from tests.serve.conftest import serving
 
@@ -126,3 +129,13 @@ def test_suggestions_without_a_model_spread_over_the_graph(tmp_path):
     with serving(tmp_path / "cliques.npz") as (client, _):
         first = [int(row["id"]) for row in client.get("/suggestions?k=3").json()["suggestions"]]
     assert {node // 5 for node in first} == {0, 1, 2}
+
+
+def test_the_end_of_the_service_waits_for_the_thread_of_a_training(model):
+    with serving(model) as (client, service):
+        assert client.post("/fit").status_code == 202
+        (thread,) = [each for each in threading.enumerate() if each.name == "lignn-fit"]
+    assert not thread.is_alive()
+    assert service.training.status.state == "failed"
+    with pytest.raises(ConflictError, match="ending"):
+        service.training.start()

@@ -21,7 +21,7 @@ class Assessed:
 
     def score(
         self,
-        nodes: str | Tensor | np.ndarray = "test",
+        nodes: str | Tensor | np.ndarray | None = None,
         graph: Graph | None = None,
         *,
         known: Tensor | np.ndarray | None = None,
@@ -33,7 +33,9 @@ class Assessed:
 
         Args:
             nodes: a mask, or a part of the split: "train", "val", "test". The split is that of the fit, or the only one
-                of another graph. After `refit=True` the validation nodes are training nodes.
+                of another graph. After `refit=True` the validation nodes are training nodes. "held_out" is for the
+                labels that `fit` held back, as they were predicted before the model was trained on them too. None is
+                "test" if test nodes have labels, else "held_out".
             graph: as for `predict`.
             known: as for `predict`.
             metric: as for the classifier; None for the one that chose the epoch. Larger is better for all of them:
@@ -44,7 +46,7 @@ class Assessed:
 
     def report(
         self,
-        nodes: str | Tensor | np.ndarray = "test",
+        nodes: str | Tensor | np.ndarray | None = None,
         graph: Graph | None = None,
         *,
         known: Tensor | np.ndarray | None = None,

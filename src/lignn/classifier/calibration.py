@@ -16,7 +16,6 @@ from torch.nn.functional import logsigmoid
 from lignn.graph import Graph
 from lignn.labels import at_temperature, log_odds
 from lignn.methods import Prediction
-from lignn.training import Metric
 
 FEWEST = 10
 """Held-out nodes below which a temperature would be guesswork."""
@@ -155,21 +154,13 @@ class Outcome:
         parts = prediction.probabilities.cpu(), prediction.labels.cpu(), graph.y
         return cls(*(all_rows(part[nodes]) for part in parts))
 
+    @classmethod
+    def together(cls, outcomes: Sequence[Outcome]) -> Outcome:
+        """Return several outcomes as one."""
+        parts = ("probabilities", "predicted", "truth")
+        return cls(*(torch.cat([getattr(each, part) for each in outcomes]) for part in parts))
+
     @property
     def right(self) -> Tensor:
         """Mask of the nodes whose labels are all predicted."""
         return (self.predicted == self.truth).reshape(len(self.truth), -1).all(1)
-
-
-def pooled(outcomes: Sequence[Outcome]) -> Calibration | None:
-    """Calibrate with all held-back labels together, which were no input; None if there are too few."""
-    probabilities, truth = (
-        torch.cat([getattr(each, part) for each in outcomes]) for part in ("probabilities", "truth")
-    )
-    return calibrate(probabilities, truth)
-
-
-def score_of(outcomes: Sequence[Outcome], metric: Metric) -> float:
-    """Return the score on all held-back labels together."""
-    parts = ("probabilities", "predicted", "truth")
-    return metric(*(torch.cat([getattr(each, part) for each in outcomes]) for part in parts))

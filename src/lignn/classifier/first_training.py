@@ -55,8 +55,6 @@ class FirstTraining:
         split: the split.
         known: the training labels.
         metric: the score that chooses the epoch.
-        again: whether the same number of epochs is to be trained again with other labels. It is then at least the
-            setting `least_epochs`: an early epoch that is best by chance is bad with other labels.
         progress: called after every epoch.
         teachers: mask of the nodes whose predictions may teach; None for all.
     """
@@ -65,7 +63,6 @@ class FirstTraining:
     split: Split
     known: KnownLabels
     metric: Metric
-    again: bool
     progress: Progress | None
     teachers: Tensor | None = None
 
@@ -152,8 +149,8 @@ class FirstTraining:
         score, options = None, settings.training
         least = min(options.max_epochs, _least(settings))
         if assembly.inference.space.count(self.split.val & self.graph.labelled) > 0:
-            score = self._score(assembly)
-            options = replace(options, first_epoch=least - 1) if self.again else options
+            score = self._score(settings, assembly)
+            options = replace(options, first_epoch=least - 1)  # an early epoch may be the best one by chance
         else:
             options = replace(options, max_epochs=min(options.max_epochs, max(options.patience, least)))
         file, identity = checkpoint or (None, "")
@@ -168,9 +165,14 @@ class FirstTraining:
             raise InputError(f"training ended in its first epoch: {reason}")
         return history, False
 
-    def _score(self, assembly: Assembly) -> Scorer:
+    def _score(self, settings: Settings, assembly: Assembly) -> Scorer:
         parts = {part: getattr(self.split, part) & self.graph.labelled for part in ("train", "val")}
-        return score_on(self.graph, parts, self.metric, assembly.inference.space)
+        return score_on(self.graph, parts, self.metric, assembly.inference.space, log_loss_decides(settings))
+
+
+def log_loss_decides(settings: Settings) -> bool:
+    """Return whether the log loss decides between epochs of the same score; in the paper the first of them is kept."""
+    return settings.values.get("ties") == "log_loss"
 
 
 def _least(settings: Settings) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,15 +14,15 @@ import torch
 from torch import Tensor
 
 from lignn.classifier import columns, imbalance, planning, run_id
-from lignn.classifier.calibration import Calibration, Outcome, pooled, score_of
+from lignn.classifier.calibration import Calibration, Outcome, calibrate
 from lignn.classifier.certificate import unique_for_all_labels
-from lignn.classifier.first_training import FirstTraining, assembled
+from lignn.classifier.first_training import FirstTraining, assembled, log_loss_decides
 from lignn.classifier.holdout import Holdout
 from lignn.classifier.model import Fitted
 from lignn.classifier.settings import Settings
 from lignn.declarations import HELD_BACK
 from lignn.errors import ConfigError, ConvergenceWarning, InputError
-from lignn.graph import Graph, Split
+from lignn.graph import Graph, Split, splits
 from lignn.graph.hetero import of_labelled_types
 from lignn.labels import Classes, KnownLabels
 from lignn.methods import Carry, Method, Prediction
@@ -30,6 +32,32 @@ from lignn.store import StoredGraph
 from lignn.training import Assembly, End, History, Progress, score_on
 
 
+@contextmanager
+def own_torch_modes() -> Iterator[None]:
+    """Let nothing that the caller has set in PyTorch reach a training: no gradients, inference mode, a default type."""
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    try:
+        with torch.inference_mode(False), torch.enable_grad():
+            yield
+    finally:
+        torch.set_default_dtype(default)
+
+
+def split_for(graph: Graph, given: Split | None, level: int) -> Split | None:
+    """Return the split to fit with: the given one, else the graph's only one, else None for all known labels.
+
+    Args:
+        graph: the graph.
+        given: the split that the user gave, if any.
+        level: number of calls between this function and the user's, for a warning.
+    """
+    if not isinstance(graph, Graph):
+        raise InputError(f"a lignn.Graph is needed, got {type(graph).__name__}; see Graph.read and Graph.from_pyg")
+    return splits.only(graph, level + 1) if given is None else given
+
+
+@own_torch_modes()
 def fit(
     settings: Settings, graph: Graph, split: Split | None, progress: Progress | None, checkpoint: Path | None
 ) -> Fitted:
@@ -51,7 +79,7 @@ def fit(
     imbalance.warn(imbalance.about_metric(settings, metric, known, classes), level=2)
     checkpointed = None if checkpoint is None else (checkpoint, identity)
     teachers = None if given.table is None else of_labelled_types(given, known.mask)
-    first = FirstTraining(graph, split, known, metric, again, progress, teachers)
+    first = FirstTraining(graph, split, known, metric, progress, teachers)
     settings, method, history, interrupted = first.run(settings, checkpointed)
     prediction = _prediction(history)
     outcomes = [Outcome.of(prediction, graph, split.val)]
@@ -65,9 +93,10 @@ def fit(
             split = _with_training(split, known.mask)
     except KeyboardInterrupt:
         again, interrupted = False, True
-    calibration = pooled(outcomes) if settings.values["calibrate"] else None
+    held_out = Outcome.together(outcomes)
+    calibration = _calibration(settings, held_out)
     if len(outcomes) > 1:
-        history.final["val"] = score_of(outcomes, metric)
+        history.final["val"] = metric(held_out.probabilities, held_out.predicted, held_out.truth)
     if held.own and not again:
         prediction = prediction.bound.with_labels(known.to(settings.device)).solve()
     rate = history.carry.mask_rate
@@ -84,6 +113,7 @@ def fit(
         interrupted,
         preparation=preparation,
         metric=metric,
+        held_out=held_out if len(held_out.truth) else None,
     )
 
 
@@ -101,8 +131,6 @@ def _trains_again(settings: Settings, graph: Graph, held: Holdout) -> bool:
 
 def _check_graph(graph: Graph, settings: Settings) -> None:
     """Refuse a graph that lacks the edges that the method needs."""
-    if not isinstance(graph, Graph):
-        raise InputError(f"a lignn.Graph is needed, got {type(graph).__name__}; see Graph.read and Graph.from_pyg")
     if isinstance(graph, StoredGraph):
         planning.check(settings)
         planning.check_batches(settings, graph)
@@ -144,6 +172,7 @@ def _fold(
     return Outcome.of(_refitted(settings, graph, split, first, history, known, teachers), graph, split.val)
 
 
+@own_torch_modes()
 def go_on(fitted: Fitted, known: KnownLabels, truth: Graph, epochs: int) -> Fitted:
     """Continue training from the present weights and equilibrium with other known labels, on a copy of the method.
 
@@ -158,18 +187,21 @@ def go_on(fitted: Fitted, known: KnownLabels, truth: Graph, epochs: int) -> Fitt
     unseen = fitted.split.held_out & ~known.mask
     seen = problem.without_edges_at(unseen) if settings.values["inductive"] else problem
     scored = problem.space.count(held_out) > 0  # of all processes, which must do the same
-    score = score_on(truth, {"val": held_out}, fitted.metric, problem.space) if scored else None
+    decides = log_loss_decides(settings)
+    score = score_on(truth, {"val": held_out}, fitted.metric, problem.space, decides) if scored else None
     generator = torch.Generator().manual_seed(_further_seed(settings.values["seed"], fitted.further))
     options = replace(settings.training, max_epochs=epochs, patience=epochs, goes_on=True)
     assembly = Assembly(method, seen, problem, generator, of_labelled_types(truth, known.mask))
     history = assembly.train(score, options, carry=_carry(fitted))
     split = fitted.split if history.end is End.NOTHING_TO_TRAIN else _with_training(fitted.split, known.mask)
     prediction = _prediction(history)
+    outcome = Outcome.of(prediction, truth, held_out)
     return replace(
         fitted,
         split=split,
         prediction=prediction,
-        calibration=_calibration(settings, prediction, truth, held_out) or fitted.calibration,
+        calibration=_calibration(settings, outcome) or fitted.calibration,
+        held_out=outcome if len(outcome.truth) else fitted.held_out,
         mask_rate=history.carry.mask_rate,
         further=fitted.further + epochs,
     )
@@ -197,9 +229,9 @@ def _further_seed(seed: int, epochs: int) -> int:
     return int(np.random.SeedSequence((seed, epochs)).generate_state(1, np.uint64)[0])
 
 
-def _calibration(settings: Settings, prediction: Prediction, graph: Graph, nodes: Tensor) -> Calibration | None:
-    """Calibrate on the labels of `nodes`, which were no input; None if not wanted, or with too few."""
-    return pooled([Outcome.of(prediction, graph, nodes)]) if settings.values["calibrate"] else None
+def _calibration(settings: Settings, held_out: Outcome) -> Calibration | None:
+    """Calibrate on labels that were no input; None if not wanted, or with too few."""
+    return calibrate(held_out.probabilities, held_out.truth) if settings.values["calibrate"] else None
 
 
 def _prediction(history: History) -> Prediction:

@@ -24,7 +24,7 @@ from lignn.training import Metric
 from lignn.training.metrics import majority
 
 FEWEST = 10
-"""Number of nodes below which predictions of one class only say nothing."""
+"""Number of nodes below which predictions of one class only, or a score beside a guess, say nothing."""
 
 
 def weighted(settings: Settings, classes: Classes, known: KnownLabels) -> KnownLabels:
@@ -93,8 +93,8 @@ def about_labels(labels: Tensor, classes: Classes) -> str | None:
     if classes.multilabel or len(labels) < FEWEST or len(labels.unique()) > 1:
         return None
     return (
-        f"the model predicts one class only, {classes.names[int(labels[0])]!r}; try class_weight='balanced', "
-        "another metric, more epochs, or more labels of the other classes"
+        f"the model predicts one class only, {classes.names[int(labels[0])]!r}: it is no better than a guess; "
+        "try class_weight='balanced', another metric, more epochs, or more labels of the other classes"
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from sklearn.base import BaseEstimator
 
-from lignn.classifier.calibration import Calibration
+from lignn.classifier.calibration import Calibration, Outcome
 from lignn.classifier.columns import Inputs
 from lignn.classifier.settings import Settings
 from lignn.errors import ConfigError, InputError, did_you_mean
@@ -82,6 +82,8 @@ class Fitted:
         further: number of epochs that updates have trained since.
         preparation: makes features of the columns of tables; None if features are taken as they are.
         metric: the validation score that chose the epoch.
+        held_out: predictions at the labels that `fit` held back, by models that had not seen them; None if there were
+            too few labels, and for models of lignn 0.2 and before.
     """
 
     settings: Settings
@@ -96,6 +98,13 @@ class Fitted:
     further: int = 0
     preparation: FeatureTransform | None = None
     metric: Metric = field(default_factory=Metric)
+    held_out: Outcome | None = None
+
+    @property
+    def has_seen_held_out(self) -> bool:
+        """Whether labels that `fit` held back have become training labels since."""
+        left = int((self.split.val & self.graph.labelled).sum())
+        return left < (1 if self.held_out is None else len(self.held_out.truth))
 
     @property
     def method(self) -> Method:

@@ -23,6 +23,7 @@ from lignn.classifier.draft import Draft
 from lignn.classifier.editing import GraphEditing
 from lignn.classifier.fitting import try_starts, warn_if_start_matters, warn_if_unsolved
 from lignn.classifier.model import Estimator, Fitted, Model
+from lignn.classifier.report import about_fit
 from lignn.classifier.settings import Settings
 from lignn.classifier.sharing import gathered
 from lignn.classifier.update import Update, relabelled, solve_again
@@ -204,20 +205,22 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         Args:
             graph: with labels; y = -1 is unlabelled.
             split: whose training labels to learn from and whose validation labels to hold back; test labels are never
-                looked at. Without validation labels, or for None (all known labels), a fifth of the labels to learn
-                from is held back, and is known in the predictions.
+                looked at. None is the graph's only split; if it has none, or several, all known labels are learned
+                from. Without validation labels a fifth of the labels to learn from is held back, and is known in the
+                predictions.
             progress: called with the history after every epoch.
             checkpoint: file to write training to as it goes, and to go on from if it is there.
         """
         settings = Settings.of(self.get_params(deep=False))
         file = None if checkpoint is None else Path(checkpoint)
+        split = fitting.split_for(graph, split, level=1)
         self._take(fitting.fit(settings, graph, split, progress, file))
         warn_if_unsolved(self._fitted.prediction)
         if self._fitted.interrupted:
             raise KeyboardInterrupt
         starts = warn_if_start_matters(self._fitted.prediction)
         self.well_posed_ = one_line(self._fitted.prediction, starts)
-        imbalance.warn(imbalance.about_predictions(self._fitted.prediction, self.split_, self._fitted.classes), level=1)
+        imbalance.warn(about_fit(self._fitted), level=1)
         return self
 
     def _take(self, model: Model) -> None:

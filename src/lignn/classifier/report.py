@@ -23,6 +23,12 @@ from lignn.training import Metric
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_SCORED = {
+    "test": "test nodes",
+    "val": "validation nodes",
+    "train": "training nodes",
+    scoring.HELD_OUT: "held-out labels",
+}
 _BINS, _POINTS, _CURVES, _ROWS = 10, 200, 8, 20
 """Bins of a reliability diagram, points and number of precision-recall curves, and classes that `str` shows."""
 
@@ -61,6 +67,9 @@ class Report:
         reliability: 2×b: mean confidence in the predicted class, and share of right predictions, by bin of confidence.
         curves: recall and precision (2×k) of up to 8 of the rarest classes, by class name.
         note: a sentence if one class only is predicted.
+        roc_auc: ROC AUC of the rarer of two classes; None if there are more, or if it is not defined on these nodes.
+        part: "test", "val", "train", "held_out" for the labels that `fit` held back, or empty for other nodes.
+        seen_since: whether the model was trained on these labels after the predictions that are scored here.
     """
 
     metric: str
@@ -73,14 +82,35 @@ class Report:
     reliability: np.ndarray = field(repr=False)
     curves: Mapping[str, np.ndarray] = field(repr=False)
     note: str | None = None
+    roc_auc: float | None = None
+    part: str = ""
+    seen_since: bool = False
 
     @property
     def headline(self) -> str:
         """The score beside that of a guess."""
+        scored = f"{self.nodes} {_SCORED.get(self.part, 'nodes')}"
         if math.isnan(self.score):
-            return f"{METRICS[self.metric].title} is not defined on these {self.nodes} nodes, which lack a class"
+            return f"{METRICS[self.metric].title} is not defined on these {scored}, which lack a class"
+        ranks = "" if self.roc_auc is None or self.metric == "roc_auc" else f", ROC AUC {self.roc_auc:.4f}"
         guess = f"always {self.majority!r} scores {self.baseline:.4f}"
-        return f"{METRICS[self.metric].title} {self.score:.4f} on {self.nodes} nodes; {guess}"
+        return f"{METRICS[self.metric].title} {self.score:.4f}{ranks} on {scored}; {guess}"
+
+    @property
+    def title(self) -> str:
+        """What was scored, as a heading."""
+        return _SCORED.get(self.part, "nodes").capitalize()
+
+    @property
+    def basis(self) -> str:
+        """What the scored labels were used for, in a sentence; empty if nothing is to be said."""
+        if self.part == "train":
+            return "The model was trained on these labels: the score says nothing of other nodes."
+        if self.part not in ("val", "held_out"):
+            return ""
+        if self.seen_since:
+            return "These labels were held back for this score; the final model has since been trained on them too."
+        return "These labels chose the epoch; the model was not trained on them."
 
     def rows(self, limit: int = _ROWS) -> list[tuple[str, str, str, str]]:
         """Return name, precision, recall and support as texts; of many classes only those with the lowest recall."""
@@ -95,7 +125,8 @@ class Report:
         lines = [f"{row[0]:<{width}}" + "".join(f"  {cell:>9}" for cell in row[1:]) for row in table]
         left = len(self.classes) - len(table) + 1
         more = [f"and {left} more classes"] if left else []
-        return "\n".join([self.headline, *lines, *more, *([self.note] if self.note else [])])
+        said = [sentence for sentence in (self.basis, self.note) if sentence]
+        return "\n".join([self.headline, *lines, *more, *said])
 
     def plot_reliability(self, ax: Axes | None = None) -> Axes:
         """Draw the share of right predictions against their confidence, and return the axes."""
@@ -105,15 +136,34 @@ class Report:
 
     def plain(self) -> dict[str, Any]:
         """Return scores, classes and confusion matrix as plain values."""
-        values = {name: getattr(self, name) for name in ("metric", "score", "baseline", "majority", "nodes", "note")}
+        names = ("part", "metric", "score", "roc_auc", "baseline", "majority", "nodes", "seen_since", "note")
+        values = {name: getattr(self, name) for name in names}
         confusion = None if self.confusion is None else self.confusion.tolist()
         return values | {"classes": [asdict(one) for one in self.classes], "confusion": confusion}
+
+
+def about_fit(fitted: Fitted) -> str | None:
+    """Say that a model predicts one class only, or is no better than a guess on held-out labels; None if neither."""
+    one_class = imbalance.about_predictions(fitted.prediction, fitted.split, fitted.classes)
+    held_out = fitted.held_out
+    if one_class or held_out is None or len(held_out.truth) < imbalance.FEWEST or len(held_out.truth.unique(dim=0)) < 2:
+        return one_class
+    found = report(fitted, scoring.HELD_OUT, None)
+    if not METRICS[found.metric].sign * (found.score - found.baseline) <= 0:
+        return None
+    return (
+        f"the model is no better than a guess: {found.headline}; try another method or backbone "
+        "(--method auto tries several), features that tell more, or more labels"
+    )
 
 
 def report(fitted: Fitted, nodes: Any, graph: Graph | None, known: Any = None, metric: str | None = None) -> Report:
     """Score predictions as `scoring.score` does, and every class."""
     measure = scoring.metric_named(fitted, metric)
+    if nodes is None:
+        nodes = "test" if scoring.elsewhere(fitted, graph) is not None else scoring.held_out_part(fitted)
     scored = scoring.scored(fitted, nodes, graph, known)
+    part = nodes if isinstance(nodes, str) else ""
     shares = _shares(fitted)
     guess, majority = _guess(shares, fitted.classes)
     count = len(scored.truth)
@@ -130,7 +180,18 @@ def report(fitted: Fitted, nodes: Any, graph: Graph | None, known: Any = None, m
         count,
         *_of_classes(scored, measure, fitted.classes),
         imbalance.about_labels(scored.predicted, fitted.classes),
+        _roc_auc(scored, measure),
+        part,
+        part == scoring.HELD_OUT and fitted.has_seen_held_out,
     )
+
+
+def _roc_auc(scored: scoring.Scored, measure: Metric) -> float | None:
+    """Return the ROC AUC of the rarer of two classes, None if it is not defined."""
+    if measure.positive is None:
+        return None
+    ranks = measure.named("roc_auc", multilabel=False)
+    return ranks(scored.probabilities, scored.predicted, scored.truth) if ranks.is_defined(scored.truth) else None
 
 
 def _shares(fitted: Fitted) -> Tensor:

@@ -34,7 +34,7 @@ from torch import Tensor
 
 import lignn
 from lignn.classifier import columns, config_file, generations, imbalance
-from lignn.classifier.calibration import Calibration
+from lignn.classifier.calibration import Calibration, Outcome
 from lignn.classifier.columns import Inputs
 from lignn.classifier.config_file import CONFIG, FILES, FORMAT, GRAPH, HISTORY, MISFITS, WEIGHTS
 from lignn.classifier.fitting import Fitted, warn_if_unsolved
@@ -252,6 +252,7 @@ def _with_graph(path: Path, config: dict[str, Any], model: HandedOn, tensors: di
         further=told["further"],
         preparation=model.preparation,
         metric=model.metric if "metric" in told else Metric.of(model.metric.name, known),
+        held_out=Outcome(**tensors["held_out"]) if "held_out" in tensors else None,
     )
 
 
@@ -291,6 +292,7 @@ def _tensors(model: Model, fitted: Fitted | None, features: dict[str, Any]) -> d
             "split": {"train": split.train, "val": split.val, "test": split.test},
         }
         tree |= {} if solution is None else {"state": solution.value}
+        tree |= {} if fitted.held_out is None else {"held_out": vars(fitted.held_out)}
     return flatten(tree)[0]
 
 

@@ -34,6 +34,9 @@ from lignn.methods import BoundMethod, Prediction, Problem
 from lignn.store import StoredGraph
 from lignn.training import Metric
 
+HELD_OUT = "held_out"
+"""Name of the labels that `fit` held back, as they were predicted before anything was trained on them."""
+
 
 def predict_on(model: Model, graph: Graph | None, known: Any = None) -> Prediction:
     """Predict on a graph (None: the fitted one); `known` is a mask of the nodes whose labels are inputs, or None."""
@@ -73,11 +76,15 @@ def score(model: Model, nodes: Any, graph: Graph | None, known: Any = None, metr
 
 
 def scored(model: Model, nodes: Any, graph: Graph | None, known: Any = None) -> Scored:
-    """Predict the labelled ones of `nodes`, which are a mask or a part of the split.
+    """Predict the labelled ones of `nodes`, which are a mask, a part of the split, or None for what is held out.
 
     Labels of scored nodes are no inputs, except those of training nodes of the fitted graph, which the weights know.
     """
     other = elsewhere(model, graph)
+    if nodes is None:
+        nodes = "test" if other is not None else held_out_part(with_graph(model))
+    if isinstance(nodes, str) and nodes == HELD_OUT:
+        return _held_out(with_graph(model))
     if other is not None:
         truth, mask = other, _scored(model, other, _only_split(other), nodes)
         prediction = _predicted_elsewhere(model, other, _inputs_elsewhere(other, known) & ~mask)
@@ -91,6 +98,29 @@ def scored(model: Model, nodes: Any, graph: Graph | None, known: Any = None) -> 
     assert truth.y is not None
     probabilities = calibrated(prediction.probabilities.cpu()[mask], model.calibration, model.classes.multilabel)
     return Scored(probabilities, prediction.labels.cpu()[mask], truth.y[mask])
+
+
+def held_out_part(fitted: Fitted) -> str:
+    """Return which labels tell how good a model is: those of test nodes, else those that `fit` held back."""
+    if (fitted.split.test & fitted.graph.labelled).any():
+        return "test"
+    if fitted.held_out is not None:
+        return HELD_OUT
+    if not fitted.has_seen_held_out:  # a model of lignn 0.2 or before
+        return "val"
+    raise InputError(
+        f"{fitted.graph.name}: no label was held back, so that nothing tells how good the model is on other nodes; "
+        "label more nodes, or give the nodes to score"
+    )
+
+
+def _held_out(fitted: Fitted) -> Scored:
+    """Return the predictions at the labels that `fit` held back."""
+    found = fitted.held_out
+    if found is None:
+        raise InputError(f"{fitted.graph.name}: no predictions at labels that fit held back are kept; give other nodes")
+    p = calibrated(found.probabilities, fitted.calibration, fitted.classes.multilabel)
+    return Scored(p, found.predicted, found.truth)
 
 
 def _scored(model: Model, graph: Graph, split: Split | None, nodes: Any) -> Tensor:
@@ -237,7 +267,7 @@ def _part(model: Model, split: Split | None, name: str, graph: Graph) -> Tensor:
     ):
         raise InputError(
             "nodes: 'val' was trained on by the refit, so that its score would say nothing of other nodes; "
-            "history_.final['val'] is the score before that"
+            "without nodes, the score is the one before that"
         )
     return mask
 

@@ -40,6 +40,9 @@ def fit(
     report: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="HTML page with the scores of every class, in pictures.")
     ] = None,
+    training_scores: Annotated[
+        bool, typer.Option("--training-scores", help="Show the scores of training nodes too.")
+    ] = False,
     quality: Annotated[
         str | None, typer.Option(help="With --method auto: fast, good (default) or best.", metavar="QUALITY")
     ] = None,
@@ -70,10 +73,10 @@ def fit(
     if parameters.get("method") == AUTO:
         options.refuse_store(workers, memory, parameters.get("batch_parts"))
         with on_ray(ray):
-            fit_auto(graph, out, resume, not no_graph, report, as_json, parameters, options)
+            fit_auto(graph, out, resume, not no_graph, report, as_json, training_scores, parameters, options)
         return
     launch(workers, ray)
-    _fit(graph, out, resume, no_graph, report, workers, memory, as_json, parameters)
+    _fit(graph, out, resume, no_graph, report, workers, memory, as_json, training_scores, parameters)
 
 
 def _fit(
@@ -85,14 +88,14 @@ def _fit(
     workers: int,
     memory: str | None,
     as_json: bool,
+    training_scores: bool,
     parameters: dict[str, Any],
 ) -> None:
     """Train one method, save it and tell how good it is."""
     with _loading():
         from lignn.classifier import NodeClassifier
-        from lignn.cli import feature_block, fit_summary, progress
+        from lignn.cli import feature_block, fit_summary, progress, reading
         from lignn.cli.running import Running
-        from lignn.graph import splits
         from lignn.processes import joined
 
     if report is not None:
@@ -107,7 +110,7 @@ def _fit(
             try:
                 sign = METRICS[resolved.get("metric", DEFAULT_METRIC)].sign
                 with progress.of_training(resolved["max_epochs"], quiet, sign) as tell:
-                    classifier.fit(data, splits.own(data), progress=tell, checkpoint=running.checkpoint)
+                    classifier.fit(data, reading.split_of(data, quiet), progress=tell, checkpoint=running.checkpoint)
             except KeyboardInterrupt:
                 if processes.is_first:
                     command = ["lignn", "fit", *graph.arguments(), *["--no-graph"] * no_graph, "-o", str(out)]
@@ -119,7 +122,7 @@ def _fit(
         return
     if not as_json:
         feature_block.say(classifier.features_)
-    fit_summary.say(classifier, out, report, as_json, no_graph)
+    fit_summary.say(classifier, out, report, as_json, no_graph, training_scores)
 
 
 @contextmanager

@@ -59,13 +59,13 @@ def fit(
     with_graph: bool,
     page: Path | None,
     as_json: bool,
+    training_scores: bool,
     parameters: dict[str, Any],
     options: Options,
 ) -> None:
     """Search, fit, save and tell; an interrupted search goes on with `--resume`."""
     from lignn.cli import fit_summary, progress, reading
     from lignn.cli.running import Running
-    from lignn.graph import splits
 
     if page is not None:
         fit_summary.check(page)
@@ -81,7 +81,7 @@ def fit(
         with running.kept(settings, data):
             try:
                 with progress.of_search(quiet=as_json) as tell:
-                    classifier.fit(data, splits.own(data), progress=tell, checkpoint=running.checkpoint)
+                    classifier.fit(data, reading.split_of(data, as_json), progress=tell, checkpoint=running.checkpoint)
             except KeyboardInterrupt:
                 command = ["lignn", "fit", *graph.arguments(), *["--no-graph"] * (not with_graph)]
                 again = shlex.join([*command, "-o", str(out), "--method", AUTO, "--resume"])
@@ -90,7 +90,7 @@ def fit(
                 )
                 raise typer.Exit(130) from None
             running.save(classifier, resolved(classifier), with_graph, classifier.more_files())
-    _say(classifier, out, page, as_json, with_graph)
+    _say(classifier, out, page, as_json, with_graph, training_scores)
 
 
 def _classifier(settings: Mapping[str, Any], limit: float | None, jobs: int | None) -> AutoClassifier:
@@ -113,29 +113,31 @@ def resolved(classifier: AutoClassifier) -> dict[str, Any]:
     return of_settings(classifier._fitted.settings)
 
 
-def _say(classifier: AutoClassifier, out: Path, page: Path | None, as_json: bool, with_graph: bool) -> None:
+def _say(
+    classifier: AutoClassifier, out: Path, page: Path | None, as_json: bool, with_graph: bool, training: bool
+) -> None:
     from lignn.classifier import saving
-    from lignn.cli.fit_summary import PARTS, reports_of
+    from lignn.cli import fit_summary
 
-    board, reports = classifier.leaderboard_, reports_of(classifier)
-    part, report = next(iter(reports.items()))
+    board, reports = classifier.leaderboard_, fit_summary.reports_of(classifier, training)
     if page is not None:
         from lignn.evaluation import auto_page
 
-        auto_page.write(board, classifier.graph_.name, page, report)
+        auto_page.write(board, classifier.graph_.name, page, next(iter(reports.values())))
     settings = saving.settings_file(out)
     if as_json:
         told = {"model": str(out), "settings": str(settings), "leaderboard": board.plain()}
-        print_json(told | {"report": {"part": part, **report.plain()}, "page": None if page is None else str(page)})
+        print_json(told | fit_summary.plain(reports, page))
         return
     print_table(*board.table(), folded=4)
     typer.echo(f" always the most frequent label: {board.guess:.2f}")
     for sentence in (board.legend, *board.remarks, *board.findings):
         typer.echo(sentence)
-    typer.echo(f"{board.headline}. {PARTS[part].capitalize()}, {report}")
+    typer.echo(f"{board.headline}.")
     command = shlex.join(
         ["lignn", "predict", str(out), *["--graph", "GRAPH"] * (not with_graph), "-o", "predictions.csv"]
     )
     typer.echo(f"Model: {out} (settings: {settings}); predict by: {command}")
     if page is not None:
         typer.echo(f"Report: {page}")
+    fit_summary.say_scores(reports)

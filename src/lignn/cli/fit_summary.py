@@ -5,18 +5,17 @@ from __future__ import annotations
 import shlex
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from lignn.classifier.scoring import HELD_OUT
 from lignn.cli.output import print_json
 from lignn.declarations import METRICS
 
 if TYPE_CHECKING:
     from lignn.classifier import NodeClassifier, Report
     from lignn.graph.measures import OneWay
-
-PARTS = {"test": "test nodes", "val": "validation nodes", "train": "training nodes"}
 
 
 def check(file: Path) -> None:
@@ -26,8 +25,13 @@ def check(file: Path) -> None:
     compare_report.check(file)
 
 
-def say(classifier: NodeClassifier, out: Path, page: Path | None, as_json: bool, no_graph: bool) -> None:
-    """Print the scores of a model that was saved to `out`, and write the page about it."""
+def say(
+    classifier: NodeClassifier, out: Path, page: Path | None, as_json: bool, no_graph: bool, training: bool
+) -> None:
+    """Print the scores of a model that was saved to `out`, and write the page about it.
+
+    What tells how good the model is on other nodes comes last; scores of training nodes only if `training`.
+    """
     from lignn.classifier import saving
 
     settings = saving.settings_file(out)
@@ -36,11 +40,10 @@ def say(classifier: NodeClassifier, out: Path, page: Path | None, as_json: bool,
     if text.startswith(b"# settings of ") and text != settings.read_bytes():
         typer.echo(f"note: {beside} has the settings of an earlier model; those of this one: {settings}", err=True)
     history, sign = classifier.history_, METRICS[classifier.metric_].sign
-    reports = reports_of(classifier)
-    scores = {part: sign * value for part, value in history.final.items()}
+    reports = reports_of(classifier, training)
+    scores = {part: sign * value for part, value in history.final.items() if training or part != "train"}
     if "test" in reports:
         scores["test"] = reports["test"].score
-    part, report = next(iter(reports.items()))
     if page is not None:
         _write_page(classifier, out, page, reports)
     reach = _reach(classifier)
@@ -53,14 +56,13 @@ def say(classifier: NodeClassifier, out: Path, page: Path | None, as_json: bool,
             | {"well_posed": classifier.well_posed_}
             | {"columns": {column.name: column.treatment for column in classifier.features_}}
             | {"best_epoch": history.best + 1 or None, "metric": classifier.metric_, "scores": scores}
-            | {"report": {"part": part, **report.plain()}, "page": None if page is None else str(page)}
+            | plain(reports, page)
             | {"parameters": classifier.get_params()}
         )
         return
-    typer.echo(_trained(classifier) + _scores(classifier, scores))
+    typer.echo(_trained(classifier))
     if taught := _taught(classifier):
         typer.echo(taught)
-    typer.echo(f"{PARTS[part]}, {report}")
     if classifier.well_posed_:
         typer.echo(classifier.well_posed_)
     if reach is not None and reach.matters:
@@ -69,6 +71,21 @@ def say(classifier: NodeClassifier, out: Path, page: Path | None, as_json: bool,
     typer.echo(f"Model: {out} (settings: {settings}); predict by: {command}")
     if page is not None:
         typer.echo(f"Report: {page}")
+    say_scores(reports)
+
+
+def say_scores(reports: dict[str, Report]) -> None:
+    """Print the reports, the one that counts last."""
+    if not set(reports) - {"train"}:
+        typer.echo("No label could be held back, so that nothing tells how good the model is: label more nodes.")
+    for report in reversed(reports.values()):
+        typer.echo(f"\n{report}")
+
+
+def plain(reports: dict[str, Report], page: Path | None) -> dict[str, Any]:
+    """Return the reports as plain values: the one that counts, and all of them by the nodes that they are about."""
+    told = {part: report.plain() for part, report in reports.items()}
+    return {"report": next(iter(told.values()), None), "reports": told, "page": None if page is None else str(page)}
 
 
 def _reach(classifier: NodeClassifier) -> OneWay | None:
@@ -81,11 +98,18 @@ def _reach(classifier: NodeClassifier) -> OneWay | None:
     return measures.one_way(classifier.graph_, classifier._fitted.prediction.problem.labels.mask)
 
 
-def reports_of(classifier: NodeClassifier) -> dict[str, Report]:
-    """Return reports on test and validation nodes, if they have labels, else on training nodes."""
-    split, labelled = classifier.split_, classifier.graph_.labelled
-    parts = [part for part in ("test", "val") if (getattr(split, part) & labelled).any()] or ["train"]
-    return {part: classifier.report(getattr(split, part) & labelled) for part in parts}
+def reports_of(classifier: NodeClassifier, training: bool) -> dict[str, Report]:
+    """Return reports on test nodes, on labels that `fit` held back, and if `training` on training nodes.
+
+    The first one is the one that counts. There is none on nodes without labels.
+    """
+    fitted = classifier._fitted
+    there = {
+        "test": bool((fitted.split.test & fitted.graph.labelled).any()),
+        HELD_OUT: fitted.held_out is not None,
+        "train": training,
+    }
+    return {part: classifier.report(part) for part, known in there.items() if known}
 
 
 def _trained(classifier: NodeClassifier) -> str:
@@ -106,18 +130,6 @@ def _taught(classifier: NodeClassifier) -> str:
     return f"From epoch {first} on it also learned from predictions that it is sure of, {last:,} at the end (teaching)."
 
 
-def _scores(classifier: NodeClassifier, scores: dict[str, float]) -> str:
-    """Return all scores in words."""
-    split, graph, history = classifier.split_, classifier.graph_, classifier.history_
-    if not scores:
-        return ""
-    count = {name: f"{int((getattr(split, name) & graph.labelled).sum())} nodes" for name in scores}
-    if not (split.val & graph.labelled).any():  # it has trained on the validation nodes too
-        count |= dict.fromkeys(history.final, "before the refit")
-    words = ", ".join(f"{name} {score:.4f} ({count[name]})" for name, score in scores.items())
-    return f": {METRICS[classifier.metric_].title} {words}"
-
-
 def _write_page(classifier: NodeClassifier, out: Path, page: Path, reports: dict[str, Report]) -> None:
     from lignn.evaluation import class_scores
 
@@ -129,5 +141,4 @@ def _write_page(classifier: NodeClassifier, out: Path, page: Path, reports: dict
         f"Confidence: {classifier.calibration_ or 'not calibrated'}.",
     ]
     facts += [taught] if (taught := _taught(classifier)) else []
-    titles = {PARTS[part].capitalize(): report for part, report in reports.items()}
-    class_scores.write(page, f"How good is {out.name}?", facts, titles)
+    class_scores.write(page, f"How good is {out.name}?", facts, {one.title: one for one in reports.values()})

@@ -11,7 +11,7 @@ from lignn.cli import progress
 
 if TYPE_CHECKING:
     from lignn.datasets.sources import Source
-    from lignn.graph import Graph
+    from lignn.graph import Graph, Split
 
 
 def read(source: Source, quiet: bool) -> Graph:
@@ -20,6 +20,17 @@ def read(source: Source, quiet: bool) -> Graph:
         return source.read()
     with progress.of_reading([path for path in source.files() if isfile(path)], quiet):
         return source.read()
+
+
+def split_of(graph: Graph, quiet: bool) -> Split | None:
+    """Return the graph's own split; of several the first with validation labels, which is said unless `quiet`."""
+    from lignn.graph import splits
+
+    if len(graph.splits) > 1 and not quiet:
+        typer.echo(
+            f"{graph.name} has {len(graph.splits)} splits: the first one with validation labels is used", err=True
+        )
+    return splits.own(graph)
 
 
 def tell(graph: Graph, quiet: bool) -> None:

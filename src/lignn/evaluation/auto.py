@@ -13,13 +13,16 @@ from typing import Any, Self
 
 import torch
 from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
 
 from lignn import classifier as front
 from lignn import methods
 from lignn.classifier import NodeClassifier, fitting, generations, imbalance, saving
+from lignn.classifier.calibration import Outcome as Predicted
 from lignn.classifier.calibration import calibrate
 from lignn.classifier.holdout import checked_split
 from lignn.classifier.model import Fitted
+from lignn.classifier.report import about_fit
 from lignn.classifier.settings import Settings
 from lignn.declarations import METHODS
 from lignn.errors import ConfigError, InputError, unknown
@@ -27,7 +30,7 @@ from lignn.evaluation.candidates import QUALITIES, Quality, candidates, left_out
 from lignn.evaluation.fold_fits import Outcome, Setup, Task, fit
 from lignn.evaluation.folds import folds
 from lignn.evaluation.greedy import Choice, choose, mean_of
-from lignn.evaluation.judge import Judge
+from lignn.evaluation.judge import Judge, decided
 from lignn.evaluation.leaderboard import Leaderboard, leaderboard
 from lignn.evaluation.search import Search, rungs
 from lignn.graph import Graph, Split
@@ -125,6 +128,7 @@ class AutoClassifier(NodeClassifier):
             checkpoint: file to write the results so far to, and to go on from if it is there.
         """
         start = clock.monotonic()
+        split = fitting.split_for(graph, split, level=1)
         setup = self._setup(graph, split)
         search = Search(setup, None if checkpoint is None else Path(checkpoint))
         total = planned(rungs(setup.folds, len(setup.candidates)))
@@ -144,13 +148,12 @@ class AutoClassifier(NodeClassifier):
         self._take(_single(fitted[0], search, choice) if len(fitted) == 1 else _ensemble(fitted, search, choice))
         self.leaderboard_ = leaderboard(search, choice, self.quality, left_out(graph))
         fitting.warn_if_unsolved(self._fitted.prediction)
+        imbalance.warn(about_fit(self._fitted), level=1)
         return self
 
     def _setup(self, graph: Graph, split: Split | None) -> Setup:
         """Return what to search."""
         self._check()
-        if not isinstance(graph, Graph):
-            raise InputError(f"a lignn.Graph is needed, got {type(graph).__name__}; see Graph.read and Graph.from_pyg")
         given = Split(graph.labelled, torch.zeros_like(graph.labelled), ~graph.labelled) if split is None else split
         checked_split(graph, given)
         found = tuple(candidates(graph, self.quality, self.backbones))
@@ -199,9 +202,17 @@ def planned(steps: Sequence[tuple[int, int]]) -> int:
 
 
 def _single(fitted: Fitted, search: Search, choice: Choice) -> Fitted:
-    """Return the only member, with the calibration that the predictions of the folds give."""
+    """Return the only member, with the calibration and the held-out score that the predictions of the folds give."""
     (number,) = choice.weights
-    return replace(fitted, calibration=search.calibration(number, doubts=True))
+    raw = [search.results[Task(number, fold)].probabilities for fold in range(search.reached)]
+    held_out = _held_out(search, torch.cat([each for each in raw if each is not None]))
+    return replace(fitted, calibration=search.calibration(number, doubts=True), held_out=held_out)
+
+
+def _held_out(search: Search, probabilities: Tensor) -> Predicted:
+    """Return predictions of the folds beside their labels, which no fit of a fold was given."""
+    truth = torch.cat(Judge.of(search.setup).truth[: search.reached])
+    return Predicted(probabilities, decided(probabilities, truth.ndim == 2), truth)
 
 
 def _ensemble(fitted: Sequence[Fitted], search: Search, choice: Choice) -> Fitted:
@@ -213,17 +224,15 @@ def _ensemble(fitted: Sequence[Fitted], search: Search, choice: Choice) -> Fitte
     options = {"members": [recipe(one.settings) for one in fitted], "weights": weights, "temperatures": heat}
     parameters = NodeClassifier(**setup.common, metric=setup.metric.name, method="ensemble", method_options=options)
     together = methods.Ensemble([one.method for one in fitted], weights, heat).eval()
-    probabilities, truth = (
-        torch.cat(mean_of(search, choice.weights)),
-        torch.cat(Judge.of(setup).truth[: search.reached]),
-    )
+    held_out = _held_out(search, torch.cat(mean_of(search, choice.weights)))
     train = torch.stack([one.split.train for one in fitted]).any(0)
     return replace(
         first,
         settings=Settings.of(parameters.get_params(deep=False)),
         split=Split(train, first.split.val & ~train, first.split.test & ~train),
         prediction=together.on(first.prediction.problem).solve(),
-        calibration=calibrate(probabilities, truth) if setup.common.get("calibrate", True) else None,
+        calibration=calibrate(held_out.probabilities, held_out.truth) if setup.common.get("calibrate", True) else None,
+        held_out=held_out,
     )
 
 

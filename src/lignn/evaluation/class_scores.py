@@ -40,6 +40,7 @@ def section(title: str, report: Report) -> page.Section:
     slug = "".join(sign if sign.isalnum() else "-" for sign in title)
     rows = [(one.name, f"{one.precision:.3f}", f"{one.recall:.3f}", str(one.support)) for one in _rarest(report)]
     blocks: list[page.Block] = [
+        *([report.basis] if report.basis else []),
         *([f"Note: {report.note}."] if report.note else []),
         page.Table(
             f"{title}: every class" if len(rows) == len(report.classes) else f"{title}: the rarest classes",

@@ -61,7 +61,7 @@ def _best(search: Search, judge: Judge, belongs: Callable[[Candidate], bool]) ->
     most = max(len(search.folds_of(number)) for number in among)
     among = [number for number in among if len(search.folds_of(number)) == most]
     folds = search.folds_of(among[0])
-    return max(among, key=lambda number: judge.score(search.predictions(number, folds), folds))
+    return max(among, key=lambda number: judge.rank(search.predictions(number, folds), folds))
 
 
 def _between(search: Search, judge: Judge, one: int, other: int) -> Gap:

@@ -68,20 +68,21 @@ def greedy(
     """Return the members in the order in which they were added; the first is the best alone, of equal ones the first.
 
     A member is added only if the score grows, and if all members can be fitted once more in the seconds that are left.
+    Of members with which the score is the same, the one with the lowest log loss is added.
     """
     predictions = {each: torch.cat(search.predictions(each, folds)) for each in among}
-    truth = torch.cat([judge.truth[fold] for fold in folds])
     members: list[int] = []
     total, top = torch.zeros_like(predictions[among[0]]), -float("inf")
     while len(members) < MEMBERS:
         spent = sum(search.elapsed(each) for each in set(members))
         possible = [each for each in among if not members or each in members or spent + search.elapsed(each) <= left]
-        scores = {each: judge.of_nodes((total + predictions[each]) / (len(members) + 1), truth) for each in possible}
-        best = max(scores, key=lambda each: scores[each])
-        if scores[best] <= top:
+        means = {each: (total + predictions[each]) / (len(members) + 1) for each in possible}
+        best = max(possible, key=lambda each: judge.rank([means[each]], folds))
+        score = judge.score([means[best]], folds)
+        if score <= top:
             break
         members.append(best)
-        total, top = total + predictions[best], scores[best]
+        total, top = total + predictions[best], score
     return members
 
 

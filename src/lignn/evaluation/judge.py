@@ -11,6 +11,7 @@ from torch import Tensor
 
 from lignn.evaluation.fold_fits import Setup
 from lignn.training import Metric
+from lignn.training.metrics import mean_log_loss
 
 _FOR_AN_INTERVAL, _FOR_AN_ERROR = 200, 50
 """Numbers of resamples."""
@@ -46,11 +47,19 @@ class Judge:
         """Return the score of predictions of these folds; larger is better."""
         return self.of_nodes(torch.cat(list(probabilities)), torch.cat([self.truth[fold] for fold in folds]))
 
+    def rank(self, probabilities: Sequence[Tensor], folds: Sequence[int]) -> tuple[float, float]:
+        """Return what orders models, larger is better: the score, and among equal scores the log loss."""
+        rows, truth = torch.cat(list(probabilities)), torch.cat([self.truth[fold] for fold in folds])
+        return self.of_nodes(rows, truth), -mean_log_loss(rows, truth)
+
     def of_nodes(self, probabilities: Tensor, truth: Tensor) -> float:
         """Return the score of predictions of some nodes."""
-        several = truth.ndim == 2
-        labels = (probabilities > 0.5).to(torch.int8) if several else probabilities.argmax(1)
-        return self.metric(probabilities, labels, truth)
+        return self.metric(probabilities, decided(probabilities, truth.ndim == 2), truth)
+
+
+def decided(probabilities: Tensor, multilabel: bool) -> Tensor:
+    """Return the labels that probabilities decide for."""
+    return (probabilities > 0.5).to(torch.int8) if multilabel else probabilities.argmax(1)
 
 
 @dataclass(frozen=True)

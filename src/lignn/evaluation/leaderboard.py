@@ -174,10 +174,10 @@ def leaderboard(search: Search, choice: Choice, quality: str, notes: Sequence[st
     )
 
 
-def _rank(search: Search, judge: Judge, candidate: int) -> tuple[int, float]:
+def _rank(search: Search, judge: Judge, candidate: int) -> tuple[int, float, float]:
     folds = search.folds_of(candidate)
-    score = judge.score(search.predictions(candidate, folds), folds) if folds else -float("inf")
-    return -len(folds), -score
+    score, gain = judge.rank(search.predictions(candidate, folds), folds) if folds else (-float("inf"), 0.0)
+    return -len(folds), -score, -gain
 
 
 def _row(search: Search, judge: Judge, number: int, choice: Choice) -> Row:

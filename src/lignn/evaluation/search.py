@@ -163,8 +163,12 @@ class Search:
         return 0
 
     def ranked(self, judge: Judge, among: Sequence[int], folds: int) -> list[int]:
-        """Return candidates by their score on the first folds, the best first; of equal ones the simpler first."""
-        return sorted(among, key=lambda each: -judge.score(self.predictions(each, range(folds)), range(folds)))
+        """Return candidates by their rank on the first folds, the best first; of equal ones the simpler first."""
+
+        def rank(each: int) -> tuple[float, float]:
+            return judge.rank(self.predictions(each, range(folds)), range(folds))
+
+        return sorted(among, key=rank, reverse=True)
 
     def predictions(self, candidate: int, folds: Sequence[int]) -> list[Tensor]:
         """Return the calibrated predictions of a candidate on folds that it has been tried on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any, Literal
@@ -10,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lignn.errors import SplitError
+from lignn.errors import DataWarning, SplitError
 from lignn.graph import validate
 from lignn.graph.graph import Graph
 from lignn.graph.split import PARTS, Split
@@ -23,6 +24,23 @@ def own(graph: Graph) -> Split | None:
     """Return the graph's first split with validation labels, else its first split; None if it has none."""
     complete = (split for split in graph.splits if (split.val & graph.labelled).any())
     return next(chain(complete, graph.splits), None)
+
+
+def only(graph: Graph, level: int) -> Split | None:
+    """Return the graph's only split; None if it has none, or several, of which a warning tells.
+
+    Args:
+        graph: the graph.
+        level: number of calls between this function and the user's.
+    """
+    if len(graph.splits) > 1:
+        warnings.warn(
+            f"{graph.name} has {len(graph.splits)} splits and none was given: all known labels are learned from, those "
+            "of test nodes too; give one, e.g. split=graph.splits[0]",
+            DataWarning,
+            stacklevel=level + 2,
+        )
+    return graph.splits[0] if len(graph.splits) == 1 else None
 
 
 def per_class(

@@ -11,12 +11,12 @@ import torch
 from lignn.classifier import explain, scoring, suggest
 from lignn.classifier.certificate import Certificate, certify
 from lignn.classifier.fitting import try_starts
+from lignn.classifier.report import report
 from lignn.errors import InputError
 from lignn.graph import Graph
 from lignn.propagation import Adjacency
 from lignn.serve.changes import features_of
 from lignn.serve.state import State
-from lignn.training import f1_micro
 
 BINS = 10
 MOST_SUGGESTIONS = 100
@@ -27,8 +27,10 @@ class Quality:
     """How good predictions are on labels that were no input for them.
 
     Attributes:
-        nodes: number of nodes whose labels were held out.
+        nodes: number of labels that were held out.
         score: share of them that is predicted correctly; for multi-label tasks the micro-averaged F1.
+        roc_auc: ROC AUC of the rarer of two classes; None if there are more, or if it is not defined.
+        seen_since: whether the model was trained on these labels after the predictions that are scored here.
         confusion: counts, c×c, rows are the given labels and columns the predicted ones; None for multi-label tasks.
         reliability: mean confidence, share of correct predictions and count of each bin of confidence that is not
             empty; for multi-label tasks each class of a node counts.
@@ -36,27 +38,36 @@ class Quality:
 
     nodes: int
     score: float
+    roc_auc: float | None
+    seen_since: bool
     confusion: np.ndarray | None
     reliability: tuple[tuple[float, float, int], ...]
 
+    def __str__(self) -> str:
+        several = self.confusion is None
+        told = "micro-averaged F1 on {} held-out labels" if several else "of {} held-out labels are predicted correctly"
+        ranks = "" if self.roc_auc is None else f", ROC AUC {self.roc_auc:.3f}"
+        since = "; the model has since been trained on them too" if self.seen_since else ""
+        return f"{self.score:.1%} {told.format(self.nodes)}{ranks}{since}"
+
 
 def quality(state: State) -> Quality | None:
-    """Predict the validation nodes without their labels; None if there are none."""
+    """Predict the validation nodes without their labels; None if there are none.
+
+    If the model has been trained on all labels that were held back, it is what was predicted before that.
+    """
     fitted = state.fitted
     if fitted is None:
         return None
-    truth = scoring.labels_by_now(fitted)
-    held_out = fitted.split.val & truth.labelled
-    if not held_out.any():
+    left = fitted.split.val & scoring.labels_by_now(fitted).labelled
+    if not left.any() and fitted.held_out is None:
         return None
-    found = scoring.scored(fitted, held_out, None)
-    score, right = f1_micro(found.predicted, found.truth), (found.predicted == found.truth).numpy()
-    if state.classes.multilabel:
-        sure = torch.maximum(found.probabilities, 1 - found.probabilities)
-        return Quality(len(right), score, None, _reliability(sure.numpy().ravel(), right.ravel()))
-    c = len(state.classes)
-    confusion = torch.bincount(found.truth * c + found.predicted, minlength=c * c).view(c, c).numpy()
-    return Quality(len(right), score, confusion, _reliability(found.probabilities.max(1).values.numpy(), right))
+    nodes = left if left.any() else scoring.HELD_OUT
+    found, told = scoring.scored(fitted, nodes, None), report(fitted, nodes, None, metric="f1_micro")
+    p, right = found.probabilities, (found.predicted == found.truth).numpy()
+    sure = torch.maximum(p, 1 - p) if state.classes.multilabel else p.max(1).values
+    reliability = _reliability(sure.numpy().ravel(), right.ravel())
+    return Quality(told.nodes, told.score, told.roc_auc, not left.any(), told.confusion, reliability)
 
 
 def _reliability(confidence: np.ndarray, right: np.ndarray) -> tuple[tuple[float, float, int], ...]:

@@ -78,7 +78,7 @@ class Service:
 
     async def stop(self) -> None:
         """Finish what waits."""
-        self.training.stop()
+        await run_in_threadpool(self.training.close)
         await run_in_threadpool(self.engine.close)
 
     @property
@@ -131,16 +131,25 @@ class Service:
         return await self.once("certificate", state.fitted, insight.certificate, state)
 
     async def quality(self, state: State) -> insight.Quality | None:
-        """Return the quality on held-out labels, and keep the score for its course over time."""
+        """Return the quality on held-out labels, and keep the score for its course over time.
+
+        A score of before a training on these labels stays the same with further labels: it is kept once.
+        """
         found = await self.once("quality", state.fitted, insight.quality, state)
-        if found is not None and (not self.scores or self.scores[-1].version < state.version):
-            labels = int(state.draft.labels.mask.sum()) + len(state.waiting)
-            self.scores.append(Score(state.version, labels, found.score))
+        if found is None:
+            return None
+        last = self.scores[-1] if self.scores else None
+        if last is not None and (last.version >= state.version or (found.seen_since and found.score == last.score)):
+            return found
+        labels = int(state.draft.labels.mask.sum()) + len(state.waiting)
+        self.scores.append(Score(state.version, labels, found.score))
         return found
 
-    def facts(self) -> dict[str, Any]:
+    async def facts(self) -> dict[str, Any]:
         """Return what the service serves."""
         state, engine = self.state, self.engine
+        quality = await self.quality(state)
+        measured = ("nodes", "score", "roc_auc", "seen_since")
         graph, fitted = state.graph, state.fitted
         values = {} if fitted is None else {name: _plain(value) for name, value in fitted.settings.values.items()}
         calibration = None if fitted is None or fitted.calibration is None else asdict(fitted.calibration)
@@ -163,6 +172,7 @@ class Service:
             "multilabel": state.classes.multilabel,
             "labels": int(state.draft.labels.mask.sum()) + len(state.waiting),
             "calibration": calibration,
+            "held_out": None if quality is None else {name: getattr(quality, name) for name in measured},
             "skipped": list(engine.skipped[:SHOWN]),
             "read_only": self.policy.read_only,
         }

@@ -68,7 +68,8 @@ class Training:
         self.status = Status()
         self._engine, self._lock = engine, threading.Lock()
         self._child: subprocess.Popen[str] | None = None
-        self._stopped = False
+        self._thread: threading.Thread | None = None
+        self._stopped = self._closed = False
         self._tried = 0
 
     def start(self) -> Status:
@@ -76,12 +77,15 @@ class Training:
         with self._lock:
             if self.status.state == "running":
                 raise ConflictError("training is under way already; wait until it is done, or DELETE /fit")
+            if self._closed:
+                raise ConflictError("the service is ending")
             state = self._engine.state
             graph, split = training_data(state)
             self._check_folder()
             number, self._stopped = self.status.number + 1, False
             self.status = Status("running", number=number, version=state.version, message="training has begun")
-            threading.Thread(target=self._run, args=(state, graph, split), name="lignn-fit", daemon=True).start()
+            self._thread = threading.Thread(target=self._run, args=(state, graph, split), name="lignn-fit", daemon=True)
+            self._thread.start()
             return self.status
 
     def start_if_due(self) -> None:
@@ -99,6 +103,14 @@ class Training:
         self._stopped, child = True, self._child
         if child is not None:
             child.terminate()
+
+    def close(self) -> None:
+        """End training, and wait for its thread: one in the middle of a file ends the whole process by an abort."""
+        with self._lock:
+            self._closed = True
+        self.stop()
+        if self._thread is not None:
+            self._thread.join()
 
     def _check_folder(self) -> None:
         if self._engine.place.identity() != self._engine.identity:

@@ -17,8 +17,8 @@ from lignn.errors import InputError
 from lignn.graph import Graph, Split
 from lignn.labels import KnownLabels
 from lignn.methods import Method, Prediction, Problem
-from lignn.training.loop import TIE, History, Scorer, Scores, Settings, train
-from lignn.training.metrics import Metric
+from lignn.training.loop import LOG_LOSS, ONE_CLASS, TIE, History, Scorer, Scores, Settings, train
+from lignn.training.metrics import Metric, mean_log_loss, predicts_one_class
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,11 +80,22 @@ def scorer(graph: Graph, split: Split) -> Scorer:
     return score_on(graph, {part: mask for part, mask in parts.items() if mask.any()})
 
 
-def score_on(graph: Graph, masks: Mapping[str, Tensor], metric: Metric | None = None, space: Space = WHOLE) -> Scorer:
+def score_on(
+    graph: Graph,
+    masks: Mapping[str, Tensor],
+    metric: Metric | None = None,
+    space: Space = WHOLE,
+    log_loss_decides: bool = False,
+) -> Scorer:
     """Return a scorer by a metric, F1-micro for None, on each of the masks.
 
-    The metric's `tie_breaker` adds a score that decides between epochs of the same validation score. Nodes of other
-    processes that `space` knows are scored too.
+    Args:
+        graph: has the labels.
+        masks: the nodes to score by name; `val` chooses the epoch.
+        metric: the metric; its `tie_breaker` adds a score that decides between epochs of the same validation score.
+        space: knows nodes of other processes, which are scored too.
+        log_loss_decides: choose among epochs of the same score by log loss, and see that an epoch that predicts one
+            class is not chosen for its accuracy; without it, the first of them is kept.
     """
     if graph.y is None:
         raise InputError(f"{graph.name} has no labels to score with")
@@ -102,6 +113,12 @@ def score_on(graph: Graph, masks: Mapping[str, Tensor], metric: Metric | None = 
             for name, index in nodes.items()
         }
         scores = {name: measure(*part) for name, part in parts.items()}
-        return scores if breaker is None else scores | {TIE: breaker(*parts["val"])}
+        if breaker is not None:
+            scores[TIE] = breaker(*parts["val"])
+        if log_loss_decides and "val" in parts:
+            p, predicted, labelled = parts["val"]
+            scores[LOG_LOSS] = mean_log_loss(p, labelled)
+            scores[ONE_CLASS] = float(measure.is_of_labels and predicts_one_class(predicted, labelled))
+        return scores
 
     return score

@@ -30,10 +30,16 @@ from lignn.training.threads import enough_threads
 Scores = dict[str, float]
 """Scores by the name of a part of the split."""
 Scorer = Callable[[Prediction], Scores]
-"""Function that returns the scores of a prediction by name; `val` chooses the epoch, and `TIE` among equal ones."""
+"""Function that returns the scores of a prediction by name; `val` chooses the epoch, see `History.would_be_best`."""
 
 TIE = "tie"
 """Name of a score that decides between epochs of the same validation score."""
+LOG_LOSS = "log_loss"
+"""Name of the log loss on the validation nodes, which decides between epochs that `TIE` does not tell apart."""
+ONE_CLASS = "one_class"
+"""Name of a score that is 1 if all validation nodes are predicted to be of one class, though they are of several."""
+DECIDING = (TIE, LOG_LOSS, ONE_CLASS)
+"""Scores that help to choose the epoch, and are no scores of the trained method."""
 
 
 class End(StrEnum):
@@ -104,8 +110,8 @@ class History:
 
     Attributes:
         epochs: one record per epoch: `epoch`, `loss`, scores by name, `seconds`, and how the solves ended.
-        best: index of the record with the best validation score, the first one if there are ties; the last record if
-            there are no scores; -1 if there are no records yet.
+        best: index of the record with the best validation score, see `would_be_best`; the last record if there are no
+            scores; -1 if there are no records yet.
         end: why training ended, None while it runs.
         final: scores of the trained method, with the best weights and after `BoundMethod.choose`.
         prediction: prediction of the trained method.
@@ -127,10 +133,21 @@ class History:
         return self.epochs[self.best]
 
     def would_be_best(self, record: dict[str, Any], eligible: bool = True) -> bool:
-        """Return whether a record is better than all so far; one that may be chosen is better than all others."""
+        """Return whether a record is better than all so far; eligible records always beat ineligible ones.
+
+        The validation score decides, then `TIE`, then the log loss if the scorer gives it; of equal records the first
+        is kept. An epoch that predicts one class is often right as often as trained ones, where classes are
+        imbalanced: it loses to an epoch of several classes with lower log loss too, and beats one only in both.
+        """
         if self.best < 0 or "val" not in record:
             return True
-        return (eligible, *_rank(record)) > (self.eligible, *_rank(self.best_record))
+        if eligible != self.eligible:
+            return eligible
+        best = self.best_record
+        if record.get(ONE_CLASS, 0) != best.get(ONE_CLASS, 0):
+            higher, lower = record["val"] > best["val"], record[LOG_LOSS] < best[LOG_LOSS]
+            return higher and lower if record[ONE_CLASS] else higher or lower
+        return _rank(record) > _rank(best)
 
     def add(self, record: dict[str, Any], eligible: bool = True, scored: bool = True) -> bool:
         """Append a record; return whether it is the best so far.
@@ -147,8 +164,8 @@ class History:
         return better
 
 
-def _rank(record: dict[str, Any]) -> tuple[float, float]:
-    return record["val"], record.get(TIE, 0.0)
+def _rank(record: dict[str, Any]) -> tuple[float, float, float]:
+    return record["val"], record.get(TIE, 0.0), -record.get(LOG_LOSS, 0.0)
 
 
 Progress = Callable[[History], None]
@@ -228,7 +245,7 @@ def _predict(bound: BoundMethod, score: Scorer | None, history: History) -> None
         bound.choose(lambda prediction: score(prediction)["val"])
     history.prediction = bound.solve()
     if score is not None:
-        history.final = {name: value for name, value in score(history.prediction).items() if name != TIE}
+        history.final = {name: value for name, value in score(history.prediction).items() if name not in DECIDING}
 
 
 def _train_until_admitted(

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import torch
 from sklearn.metrics import average_precision_score, f1_score, log_loss, recall_score, roc_auc_score
 from torch import Tensor
 
@@ -17,6 +18,8 @@ from lignn.labels import KnownLabels
 
 MAJORITY = 0.9
 """Share of one class in the training labels above which F1-macro is the default."""
+_TINY = 1e-12
+"""Smallest probability of a label in the log loss, so that it is finite."""
 
 
 def f1_micro(predicted: Tensor, truth: Tensor) -> float:
@@ -26,6 +29,18 @@ def f1_micro(predicted: Tensor, truth: Tensor) -> float:
     hits = (predicted & truth).sum().item()
     marked = (predicted.sum() + truth.sum()).item()
     return 2 * hits / marked if marked else 1.0
+
+
+def mean_log_loss(probabilities: Tensor, truth: Tensor) -> float:
+    """Return the mean of `-log p(label)`; for multi-label tasks the mean over nodes and classes."""
+    p = probabilities.double().cpu()
+    of_labels = p.gather(1, truth[:, None]) if truth.ndim == 1 else torch.where(truth > 0, p, 1 - p)
+    return -of_labels.clamp(min=_TINY).log().mean().item()
+
+
+def predicts_one_class(predicted: Tensor, truth: Tensor) -> bool:
+    """Return whether nodes of several classes are all predicted to be of one; never for multi-label tasks."""
+    return truth.ndim == 1 and len(truth.unique()) > 1 and len(predicted.unique()) == 1
 
 
 @dataclass(frozen=True)
@@ -71,13 +86,18 @@ class Metric:
         return self.declared.sign * value
 
     def tie_breaker(self, truth: Tensor) -> Metric | None:
-        """Return what decides between epochs of the same score; None if such epochs are rare, or nothing can decide.
+        """Return what decides between epochs of the same score before the log loss does; None for nothing.
 
         Few labels of a class make F1-macro and balanced accuracy the same for many epochs, the first of which are
         hardly trained. The average precision still tells how far above others the nodes of the class are.
         """
         finer = replace(self, name="average_precision")
         return finer if self.name in _OF_LABELS and finer.is_defined(truth) else None
+
+    @property
+    def is_of_labels(self) -> bool:
+        """Whether it depends on predicted labels alone, and not on probabilities."""
+        return self.name == DEFAULT_METRIC or self.name in _OF_LABELS
 
     def is_defined(self, truth: Tensor) -> bool:
         """Return whether nodes with these labels can be scored; ranks need nodes with and without a class."""

@@ -61,9 +61,7 @@ class Overview:
             if confidence is not None:
                 self._card("Confidence of unlabelled nodes", pictures.confidences(confidence, dark))
             if quality is not None:
-                told = "correct" if quality.confusion is not None else "micro-averaged F1"
-                title = f"Reliability on {quality.nodes} held-out labels: {quality.score:.1%} {told}"
-                self._card(title, pictures.reliability(quality, dark))
+                self._card(f"Reliability: {quality}", pictures.reliability(quality, dark))
                 if quality.confusion is not None:
                     drawn = pictures.matrix(quality.confusion, state.classes.names, "predicted", "given", dark)
                     self._card("Confusion on held-out labels (%)", drawn)

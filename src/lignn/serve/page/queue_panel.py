@@ -12,6 +12,7 @@ from lignn.serve.page.desk import MODES, Desk, Mode, counts
 from lignn.serve.page.parts import class_dot, heading, node_button
 
 if TYPE_CHECKING:
+    from lignn.serve.insight import Quality
     from lignn.serve.page.frame import Frame
 
 _SHOWN = 8
@@ -31,6 +32,7 @@ class QueuePanel:
     ) -> None:
         self._frame, self._walk, self._choose = frame, walk, choose
         self._scoring = False
+        self._quality: Quality | None = None
 
     @property
     def _desk(self) -> Desk:
@@ -54,7 +56,7 @@ class QueuePanel:
             self._nodes = ui.element("div").classes("node-list")
             heading("Labels so far")
             self._counts = ui.element("div").classes("class-list")
-            heading("Validation score")
+            heading("Score on held-out labels")
             self._score = ui.label("").classes("quiet")
             # One chart for all scores: NiceGUI fails if one is removed before it is drawn, as quick keys may have it.
             self._course = ui.echart({}).classes("course-chart")
@@ -79,29 +81,24 @@ class QueuePanel:
                 ui.label(str(count)).classes("number")
 
     async def score(self) -> None:
-        """Compute the validation score of the present state, unless that is under way."""
+        """Compute the score of the present state on held-out labels, unless that is under way."""
         if self._scoring:
             return
         self._scoring = True
         try:
-            await self._desk.service.quality(self._desk.state)
+            self._quality = await self._desk.service.quality(self._desk.state)
         finally:
             self._scoring = False
         self.show_score()
 
     def show_score(self) -> None:
-        """Draw the validation score over the labels."""
+        """Tell the score, and draw it over the labels."""
         scores = [(score.labels, score.score) for score in self._desk.service.scores]
         self._course.set_visibility(len(scores) > 1)
-        if not scores:
-            told = "No labels are held back for a score; Train on does it, and so does lignn fit --no-refit."
-            self._score.set_text(told)
+        if self._quality is None:
+            self._score.set_text("No labels are held back for a score; Train on does it.")
             return
-        several = self._desk.state.classes.multilabel
-        told = (
-            "micro-averaged F1 on the held-out labels" if several else "of the held-out labels are predicted correctly"
-        )
-        self._score.set_text(f"{scores[-1][1]:.1%} {told}")
+        self._score.set_text(f"{self._quality}.")
         self._course.options.clear()
         self._course.options.update(pictures.course(scores, self._frame.dark))
         self._course.update()

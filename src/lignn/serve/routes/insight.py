@@ -64,8 +64,8 @@ async def diagnosis(service: TheService) -> Response:
 
 @router.get("/model", tags=["service"])
 async def model(service: TheService) -> Response:
-    """Return what is served: the model's settings, the graph, the classes, changes that did not fit."""
-    return versioned(service.facts())
+    """Return what is served: the model's settings, its score on held-out labels, the graph, the classes."""
+    return versioned(await service.facts())
 
 
 @router.post("/fit", tags=["training"], response_model=FitOut, status_code=202, dependencies=[Writable])
