@@ -10,6 +10,7 @@ import pty
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,14 @@ def test_a_closed_error_stream_spoils_no_file(place: Path) -> None:
     done = subprocess.run(command, shell=True, stdout=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 0
     assert lignn.load("new").n_iter_ == 1
+
+
+@pytest.fixture(autouse=True)
+def hangups() -> Iterator[None]:
+    """Let commands be ended by SIGHUP, though the tests may run under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 def long_fit(place: Path, terminal: int | None = None) -> subprocess.Popen[str]:

@@ -1,6 +1,7 @@
 """`lignn serve` and `lignn labels` on the command line."""
 
 import builtins
+import socket
 import sys
 
 import pytest
@@ -43,7 +44,7 @@ def test_labels_go_in_and_come_out(model, tmp_path):
         (["serve", "{model}", "--host", "0.0.0.0"], "so a token is needed"),
         (["serve", "{model}", "--tls-cert", "x"], "give both, or none"),
         (["serve", "{model}", "-o", "x"], "is a model, which a fit replaces"),
-        (["serve", "nowhere"], "nowhere"),
+        (["serve", "nowhere", "--port", "0"], "nowhere"),
         (["labels", "import", "{model}", "{new}"], "class 'zebra' was not there in training"),
         (["labels", "export", "{model}", "--to", "x.txt"], "labels are written as .csv"),
     ],
@@ -56,13 +57,20 @@ def test_bad_input(model, tmp_path, arguments, message, monkeypatch):
     assert message in fails(*(names.get(argument, argument) for argument in arguments))
 
 
-@pytest.mark.parametrize("command", [["serve"], ["labels", "export"], ["labels", "import"]])
+@pytest.mark.parametrize("command", [["serve", "--port", "0"], ["labels", "export"], ["labels", "import"]])
 def test_a_model_that_is_not_there_leaves_no_journal(tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "new.csv").write_text("id,label\nnode1,a\n")
     more = ["new.csv"] if "import" in command else []
     assert "nowhere" in fails(*command, "nowhere", *more)
     assert [path.name for path in tmp_path.iterdir()] == ["new.csv"]
+
+
+def test_a_port_that_is_taken_is_one_sentence(model):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        told = fails("serve", str(model), "--port", str(port))
+    assert told == f"error: --host 127.0.0.1 --port {port}: cannot be used: Address already in use\n"
 
 
 def test_a_missing_extra_is_one_sentence(model, monkeypatch):

@@ -83,6 +83,7 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         listening.bind((host, port))
     except OSError as error:
+        listening.close()
         raise InputError(f"--host {host} --port {port}: cannot be used: {error.strerror or error}") from error
     return listening
 
