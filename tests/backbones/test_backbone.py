@@ -14,6 +14,7 @@ from lignn.backbones.registry import BACKBONES
 from lignn.propagation import SparseMatrix
 from tests.backbones.conftest import CLASSES, FEATURES, NODES, make_graph, make_state
 
+STACKS = ("gat", "gcn", "gin", "rgcn", "sage")
 ALL = [
     ("gat", {"heads": 2}),
     ("gat", {"heads": 2, "activation": "elu"}),
@@ -28,6 +29,9 @@ ALL = [
     ("sage", {}),
     ("sgc", {}),
     ("sgc", {"head": "mlp"}),
+    *((name, {"num_layers": 2, "residual": True, "norm": "batch"}) for name in STACKS),
+    *((name, {"num_layers": 3, "norm": "layer"}) for name in STACKS),
+    ("gcn", {"num_layers": 12, "residual": True, "norm": "layer"}),
 ]
 every_backbone = pytest.mark.parametrize(("name", "options"), ALL, ids=lambda value: str(value))
 
@@ -142,8 +146,10 @@ OWN = {
 @pytest.mark.parametrize("name", OWN)
 def test_the_signature_tells_every_option(name):
     parameters = inspect.signature(BACKBONES[name]).parameters
-    expected = {"num_features": REQUIRED, "num_classes": REQUIRED, **SHARED, **OWN[name], "generator": None}
-    assert [(key, value.default) for key, value in parameters.items()] == list(expected.items())
+    stack = {"residual": False, "norm": "none"} if name in STACKS else {}
+    expected = {"num_features": REQUIRED, "num_classes": REQUIRED, **SHARED, **OWN[name], "generator": None, **stack}
+    assert {key: value.default for key, value in parameters.items()} == expected
+    assert [key for key in parameters if key not in ("generator", *stack)] == [*expected][: -1 - len(stack)]
     for key, default in expected.items():
         if isinstance(default, int | float):  # what `check_options` checks
             assert parameters[key].annotation == type(default).__name__

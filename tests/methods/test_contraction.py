@@ -7,6 +7,7 @@ import torch
 
 from lignn import Graph, NodeClassifier
 from lignn.backbones import GCN, SAGE, resolve
+from lignn.backbones.registry import names_with
 from lignn.equilibrium.solvers import Picard
 from lignn.errors import ConfigError
 from lignn.labels import KnownLabels
@@ -19,7 +20,7 @@ from lignn.propagation.operator_norms import least_norms, norm_bounds
 from lignn.training import Interrupted, Settings, score_on, train
 from tests.classifier.small import small_graph, small_split
 
-CAPPED = ["gcn", "sage", "sgc", "mlp", "jknet", "gcnii", "rgcn"]
+CAPPED = ["gcn", "sage", "sgc", "mlp", "jknet", "gcnii", "rgcn", "residual gcn", "residual sage", "residual rgcn"]
 TRIES = int(os.environ.get("LIGNN_CONTRACTION", "30"))
 """Random graphs for each network; the long form has 1500, which makes 10 500 in all."""
 
@@ -39,10 +40,13 @@ def random_problem(seed, multilabel=False):
 
 def random_method(name, problem, generator, **options):
     c, scale = problem.labels.num_classes, float(10 ** torch.empty(()).uniform_(-1, 1.5, generator=generator))
-    backbone = resolve(name, 3, c, c, generator, hidden=5).double()
+    kind, options_ = name.split()[-1], {"residual": True, "norm": "batch"} if name.startswith("residual") else {}
+    backbone = resolve(kind, 3, c, c, generator, hidden=5, **options_).double()
     with torch.no_grad():
         for weight in backbone.parameters():
             weight.mul_(scale)
+        for variance in (value for key, value in backbone.named_buffers() if key.endswith("running_var")):
+            variance.uniform_(0.2, 5, generator=generator)
     return LIGNN(backbone, solver=Picard(tol=1e-12, max_steps=2000), **options).double().eval()
 
 
@@ -65,6 +69,20 @@ def largest_ratios(bound):
             lengths.append([(z - last).norm(), (z - last).norm(dim=1).max()])
     steps = torch.tensor([step for step in lengths if step[0] > 1e-9], dtype=z.dtype)  # smaller ones may be rounding
     return (steps[1:] / steps[:-1]).amax(0).tolist() if len(steps) > 1 else [0.0]
+
+
+def test_these_are_the_networks_with_a_bound():
+    assert {name.split()[-1] for name in CAPPED} == set(names_with("bounded"))
+
+
+@pytest.mark.parametrize("options", [{"norm": "layer"}, {"norm": "layer", "residual": True}])
+def test_layer_normalisation_has_no_bound(options):
+    problem, generator = random_problem(1)
+    c = problem.labels.num_classes
+    method = LIGNN(resolve("gcn", 3, c, c, generator, hidden=5, **options).double())
+    assert method.on(problem).lipschitz is None
+    with pytest.raises(ConfigError, match="unless norm='layer'; give 'free'"):
+        Contraction.of("proved").project(method.step, problem)
 
 
 def test_a_mean_of_weights_keeps_the_proof():

@@ -49,6 +49,13 @@ def test_backbones_as_in_memory(tmp_path, backbone, keeps_features):
         assert_same(NodeClassifier(**settings).fit(store), NodeClassifier(**settings).fit(graph), store.number)
 
 
+def test_a_residual_network_as_in_memory(tmp_path):
+    graph = random_graph(N, num_features=12)
+    store = stored(graph, tmp_path / "s")
+    settings = options(backbone_options={"num_layers": 3, "residual": True, "norm": "layer"})
+    assert_same(NodeClassifier(**settings).fit(store), NodeClassifier(**settings).fit(graph), store.number)
+
+
 @pytest.mark.parametrize("backbone", ["rgcn", "gcn"])
 def test_types_of_edges_as_in_memory(tmp_path, backbone):
     graph = random_graph(N, directed=True, weighted=True)
@@ -122,7 +129,8 @@ def test_what_cannot_be_streamed_is_refused(tmp_path):
     store = stored(random_graph(N), tmp_path / "s")
     for settings, message in (
         ({"method": "lpa"}, "lpa needs the graph in memory"),
-        ({"backbone": "gat", "hidden": 8}, "'gat' needs the graph in memory"),
+        ({"backbone": "gat", "hidden": 8}, "'gat' needs the graph in memory; of a store, use gcn, sage"),
+        ({"backbone_options": {"norm": "batch"}}, "norm: batch normalisation .* of a store, use norm='layer'"),
         ({"inductive": True}, "needs the graph in memory"),
     ):
         with pytest.raises(ConfigError, match=message):

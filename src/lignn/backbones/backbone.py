@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import InitVar, dataclass, field
-from typing import ClassVar, TypeAlias, cast
+from typing import ClassVar, TypeAlias
 
 import torch
 from torch import Generator, Tensor, nn
 
-from lignn.backbones.layers import ALL_COLUMNS, Dropout, Sides, check_sizes
 from lignn.errors import ConfigError
 from lignn.graph import Graph
 from lignn.propagation import Adjacency, SparseMatrix
@@ -36,6 +35,12 @@ class Backbone(nn.Module, ABC):
 
     normalization: ClassVar[Normalization] = "symmetric"
     self_loops: ClassVar[bool] = True
+    streams: ClassVar[bool] = False
+    """Whether it can propagate with a graph in a store: all that it computes are products with Ã and maps of rows."""
+    bounded: ClassVar[bool] = False
+    """Whether `gain` is a bound. A subclass has to say so itself, since it may change what the bound rests on."""
+    knows_types: ClassVar[bool] = False
+    """Whether it tells types of edges apart."""
 
     def __init__(self, num_features: int, num_classes: int, label_inputs: int = 0) -> None:
         super().__init__()
@@ -64,6 +69,11 @@ class Backbone(nn.Module, ABC):
     def label_weights(self) -> list[Tensor]:
         """Return the weights that multiply S, as views to be changed in place; `gain` is proportional to them."""
         return []
+
+    @property
+    def is_deep(self) -> bool:
+        """Whether some product with Ã is as wide as the hidden layers in every step, which takes more memory."""
+        return True
 
     @property
     def operator(self) -> Hashable:
@@ -110,6 +120,8 @@ class LinearFirst(Backbone):
         dropout: probability that an entry of a hidden layer is set to zero; the input is left as it is.
         generator: random numbers for the initial weights; None uses PyTorch's global random state.
     """
+
+    streams: ClassVar[bool] = True
 
     num_features: int
     num_classes: int
@@ -160,102 +172,6 @@ class LinearFirst(Backbone):
     @abstractmethod
     def after_linear(self, hidden: Tensor, adj: Adjacency) -> Tensor:
         """Compute logits from the first layer's sum, which may be overwritten."""
-
-
-class Convolution(nn.Module, ABC):
-    """Layer `after_linear(linear(H) + linear_bias)`."""
-
-    @property
-    @abstractmethod
-    def linear_bias(self) -> Tensor | None:
-        """Bias that is added to the linear map; None if there is none."""
-
-    @abstractmethod
-    def linear(self, x: Tensor | SparseMatrix, adj: Adjacency, columns: slice = ALL_COLUMNS) -> Tensor:
-        """Apply the linear map to `x`, the input in these columns; the result is a new tensor."""
-
-    def gain(
-        self,
-        norms: Norms,  # noqa: ARG002
-        columns: slice = ALL_COLUMNS,  # noqa: ARG002
-        centred: Sides = (False, False),  # noqa: ARG002
-    ) -> Tensor | None:
-        """Return a bound of the layer's Lipschitz constant as a function of these columns; None for no bound."""
-        return None
-
-    def label_weights(self, columns: slice) -> list[Tensor]:  # noqa: ARG002
-        """Return the weights that multiply these columns, as views to be changed in place."""
-        return []
-
-    def after_linear(self, total: Tensor, adj: Adjacency) -> Tensor:  # noqa: ARG002
-        """Apply what follows the linear map and its bias."""
-        return total
-
-    def forward(self, hidden: Tensor, adj: Adjacency) -> Tensor:
-        """Apply the whole layer."""
-        total = self.linear(hidden, adj)
-        return self.after_linear(total if self.linear_bias is None else total.add_(self.linear_bias), adj)
-
-
-class ConvolutionStack(LinearFirst):
-    """`H_{l+1} = Dropout(ReLU(conv_l(H_l)))`, `H_0 = [S | X]`; the last layer is the convolution alone.
-
-    A subclass says which `convolution` it uses.
-    """
-
-    def __post_init__(self, generator: Generator | None) -> None:
-        super().__post_init__(generator)
-        check_sizes(self.hidden, self.num_layers)
-        *widths, last = [self.input_width, *[self.hidden] * (self.num_layers - 1)]
-        convs = [self.convolution(width, self.hidden, generator) for width in widths]
-        self.convs = nn.ModuleList([*convs, self.last_convolution(last, generator)])
-        self.dropouts = nn.ModuleList(Dropout(self.dropout) for _ in self.convs[1:])
-
-    @abstractmethod
-    def convolution(self, width: int, out: int, generator: Generator | None) -> Convolution:
-        """Create a convolution from `width` to `out` channels."""
-
-    def last_convolution(self, width: int, generator: Generator | None) -> Convolution:
-        """Create the last convolution."""
-        return self.convolution(width, self.num_classes, generator)
-
-    @property
-    def first(self) -> Convolution:
-        """The first convolution."""
-        return cast(Convolution, self.convs[0])
-
-    def gain(self, norms: Norms, centred: bool) -> Tensor | None:
-        """Return the product of the layers' gains: ReLU does not expand."""
-        total: Tensor | None = torch.ones((), dtype=torch.float64)
-        for number, conv in enumerate(cast(Iterable[Convolution], self.convs)):
-            columns = ALL_COLUMNS if number else self.label_columns
-            gain = conv.gain(norms, columns, (centred and conv is self.convs[-1], centred and not number))
-            total = None if total is None or gain is None else total * gain
-        return total
-
-    def label_weights(self) -> list[Tensor]:
-        """Return the label columns of the first convolution."""
-        return self.first.label_weights(self.label_columns)
-
-    @property
-    def linear_bias(self) -> Tensor | None:
-        """Bias of the first convolution."""
-        return self.first.linear_bias
-
-    def linear(self, x: Tensor | SparseMatrix, adj: Adjacency, columns: slice) -> Tensor:
-        """Apply the linear map of the first convolution."""
-        return self.first.linear(x, adj, columns)
-
-    def after_linear(self, hidden: Tensor, adj: Adjacency) -> Tensor:
-        """Apply the rest of the first convolution, and all others."""
-        hidden = self.first.after_linear(hidden, adj)
-        for conv, dropout in zip(self.convs[1:], self.dropouts, strict=True):
-            hidden = conv(dropout(self.activate(hidden)), adj)
-        return hidden
-
-    def activate(self, hidden: Tensor) -> Tensor:
-        """Apply ReLU in place, which saves a solver a copy in each step."""
-        return hidden.relu_()
 
 
 def check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:

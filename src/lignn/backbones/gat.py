@@ -9,8 +9,9 @@ from typing import ClassVar, Literal
 import torch
 from torch import Generator, Tensor, nn
 
-from lignn.backbones.backbone import Convolution, ConvolutionStack, check_choice
+from lignn.backbones.backbone import check_choice
 from lignn.backbones.layers import ALL_COLUMNS, Dropout, Linear, uniform
+from lignn.backbones.stack import Convolution, ConvolutionStack
 from lignn.errors import ConfigError
 from lignn.propagation import Adjacency, SparseMatrix
 from lignn.propagation.adjacency import Normalization
@@ -66,6 +67,7 @@ class GAT(ConvolutionStack):
     """
 
     normalization: ClassVar[Normalization] = "none"
+    streams: ClassVar[bool] = False  # attention is no product with a fixed Ã
 
     heads: int = 8
     activation: Literal["relu", "elu"] = "relu"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import ClassVar, cast
 
 import torch
 from torch import Generator, Tensor, nn
 
-from lignn.backbones.backbone import Convolution, ConvolutionStack, Norms
+from lignn.backbones.backbone import Norms
 from lignn.backbones.layers import ALL_COLUMNS, Linear, Sides
+from lignn.backbones.stack import Convolution, ConvolutionStack
 from lignn.propagation import Adjacency, SparseMatrix
 
 
@@ -45,8 +46,10 @@ class GCN(ConvolutionStack):
     PyG's `GCN` on `[S | X]`, with the same names of weights.
 
     The arguments num_features, num_classes, label_inputs, hidden, num_layers, dropout and generator are those of
-    `LinearFirst`.
+    `LinearFirst`, residual and norm those of `ConvolutionStack`.
     """
+
+    bounded: ClassVar[bool] = True
 
     def convolution(self, width: int, out: int, generator: Generator | None) -> GCNConv:
         """Create a convolution from `width` to `out` channels."""

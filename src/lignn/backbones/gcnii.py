@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import cast
+from typing import ClassVar, cast
 
 import torch
 from torch import Generator, Tensor, nn
@@ -44,6 +44,8 @@ class GCNII(LinearFirst):
         alpha: share of H_0 in each layer, α.
         theta: strength of the weights relative to the identity, θ.
     """
+
+    bounded: ClassVar[bool] = True
 
     alpha: float = 0.1
     theta: float = 0.5

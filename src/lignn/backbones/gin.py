@@ -8,8 +8,8 @@ from typing import ClassVar
 import torch
 from torch import Generator, Tensor, nn
 
-from lignn.backbones.backbone import Convolution, ConvolutionStack
 from lignn.backbones.layers import ALL_COLUMNS, DenseLayers
+from lignn.backbones.stack import Convolution, ConvolutionStack
 from lignn.propagation import Adjacency, SparseMatrix
 from lignn.propagation.adjacency import Normalization
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import cast
+from typing import ClassVar, cast
 
 import torch
 from torch import Generator, Tensor
 
-from lignn.backbones.backbone import ConvolutionStack, Norms
+from lignn.backbones.backbone import Norms
 from lignn.backbones.gcn import GCNConv
 from lignn.backbones.layers import ALL_COLUMNS, Dropout, Linear
+from lignn.backbones.stack import Convolutions
 from lignn.propagation import Adjacency
 
 
-class JKNet(ConvolutionStack):
+class JKNet(Convolutions):
     """`[H_1 | … | H_L] Wᵀ + b` over GCN layers `H_{l+1} = ReLU(Ã H_l W_lᵀ + b_l)`, `H_0 = [S | X]`.
 
     Xu et al., "Representation learning on graphs with jumping knowledge networks", ICML 2018, section 4
@@ -24,10 +25,17 @@ class JKNet(ConvolutionStack):
     `LinearFirst`.
     """
 
+    bounded: ClassVar[bool] = True
+
     def __post_init__(self, generator: Generator | None) -> None:
         super().__post_init__(generator)
         self.dropouts.append(Dropout(self.dropout))
         self.lin = Linear(self.num_layers * self.hidden, self.num_classes, generator=generator)
+
+    @property
+    def is_deep(self) -> bool:
+        """True: all convolutions are as wide as the hidden layers."""
+        return True
 
     def convolution(self, width: int, out: int, generator: Generator | None) -> GCNConv:
         """Create a convolution from `width` to `out` channels."""

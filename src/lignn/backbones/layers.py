@@ -167,23 +167,35 @@ class DenseLayers(nn.Module):
         first, last = self.lins[0], self.lins[-1]
         total = cast(Linear, first).gain(columns, (centred and first is last, centred))
         for lin, norm in zip(self.lins[1:], self.norms, strict=True):
-            total = total * _norm_gain(norm) * cast(Linear, lin).gain(centred=(centred and lin is last, False))
+            gain = norm_gain(norm)
+            assert gain is not None  # batch normalisation or none
+            total = total * gain * cast(Linear, lin).gain(centred=(centred and lin is last, False))
         return total
 
     def after_first(self, hidden: Tensor) -> Tensor:
         """Apply everything that follows the first linear map."""
-        if self.training and len(hidden) < 2 and any(isinstance(norm, nn.BatchNorm1d) for norm in self.norms):
-            raise InputError("batch normalisation needs at least two nodes; give the backbone option batch_norm=False")
+        check_statistics(self.norms, hidden, "batch_norm=False")
         for lin, norm, dropout in zip(self.lins[1:], self.norms, self.dropouts, strict=True):
             hidden = lin(dropout(norm(hidden).relu()))
         return hidden
 
 
-def _norm_gain(norm: nn.Module) -> Tensor | float:
-    """Return the largest factor of a batch normalisation in eval mode; 1 for none."""
+def norm_gain(norm: nn.Module) -> Tensor | None:
+    """Return the largest factor of a normalisation in eval mode: 1 for none, None for one without a bound.
+
+    Batch normalisation is affine then. Layer normalisation multiplies nearly constant rows by up to `1/√eps`.
+    """
+    if isinstance(norm, nn.LayerNorm):
+        return None
     if not isinstance(norm, nn.BatchNorm1d) or norm.running_var is None:
-        return 1.0
+        return torch.ones((), dtype=torch.float64)
     return (norm.weight.detach().abs() / (norm.running_var + norm.eps).sqrt()).max().double()
+
+
+def check_statistics(norms: nn.ModuleList, hidden: Tensor, instead: str) -> None:
+    """Raise if batch normalisation would have to train on a single node."""
+    if len(hidden) < 2 and any(isinstance(norm, nn.BatchNorm1d) and norm.training for norm in norms):
+        raise InputError(f"batch normalisation needs at least two nodes; give the backbone option {instead}")
 
 
 def spectral_norm(weight: Tensor, centred: Sides = (False, False)) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Generator, Tensor
 
@@ -21,6 +22,8 @@ class MLP(LinearFirst):
     Args:
         batch_norm: whether batch normalisation (BN) is applied before each ReLU, as in the paper's runs.
     """
+
+    bounded: ClassVar[bool] = True
 
     num_layers: int = 3
     batch_norm: bool = True
@@ -42,6 +45,11 @@ class MLP(LinearFirst):
     def after_linear(self, hidden: Tensor, adj: Adjacency) -> Tensor:  # noqa: ARG002
         """Apply all other layers."""
         return self.layers.after_first(hidden)
+
+    @property
+    def is_deep(self) -> bool:
+        """False: nothing is propagated."""
+        return False
 
     def gain(self, norms: Norms, centred: bool) -> Tensor:  # noqa: ARG002
         """Return the product of the layers' norms; the operator is not used."""

@@ -4,36 +4,27 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
+from importlib import import_module
 from numbers import Integral, Real
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import torch
 from torch import Generator, nn
 
+from lignn import declarations
 from lignn.backbones.adapter import Adapter
 from lignn.backbones.backbone import Backbone
-from lignn.backbones.gat import GAT
-from lignn.backbones.gcn import GCN
-from lignn.backbones.gcnii import GCNII
-from lignn.backbones.gin import GIN
-from lignn.backbones.jknet import JKNet
-from lignn.backbones.mlp import MLP
-from lignn.backbones.rgcn import RGCN
-from lignn.backbones.sage import SAGE
-from lignn.backbones.sgc import SGC
 from lignn.errors import ConfigError, did_you_mean, unknown
 
-BACKBONES: dict[str, type[Backbone]] = {
-    "gat": GAT,
-    "gcn": GCN,
-    "gcnii": GCNII,
-    "gin": GIN,
-    "jknet": JKNet,
-    "mlp": MLP,
-    "rgcn": RGCN,
-    "sage": SAGE,
-    "sgc": SGC,
-}
+
+def _network(name: str) -> type[Backbone]:
+    """Return the network in the module of its name."""
+    module = import_module(f"lignn.backbones.{name}")
+    return next(kind for kind in vars(module).values() if isinstance(kind, type) and kind.__name__.lower() == name)
+
+
+BACKBONES: dict[str, type[Backbone]] = {name: _network(name) for name in declarations.BACKBONES}
+"""The networks that can be asked for by name. Add your own."""
 
 Spec: TypeAlias = str | nn.Module | Callable[..., nn.Module]
 
@@ -49,6 +40,11 @@ _TYPES: dict[str, tuple[type, str]] = {
 def names() -> list[str]:
     """Return the names of all backbones."""
     return sorted(BACKBONES)
+
+
+def names_with(attribute: Literal["streams", "bounded", "knows_types"]) -> list[str]:
+    """Return the names of the backbones whose class has an attribute that is true, see `Backbone`."""
+    return [name for name, kind in BACKBONES.items() if getattr(kind, attribute)]
 
 
 def resolve(

@@ -10,8 +10,9 @@ from typing import ClassVar, cast
 import torch
 from torch import Generator, Tensor, nn
 
-from lignn.backbones.backbone import Convolution, ConvolutionStack, Norms
+from lignn.backbones.backbone import Norms
 from lignn.backbones.layers import ALL_COLUMNS, Sides, propagates_first, spectral_norm, uniform
+from lignn.backbones.stack import Convolution, ConvolutionStack
 from lignn.errors import ConfigError
 from lignn.graph import Graph
 from lignn.propagation import Adjacency, SparseMatrix, TypedAdjacency
@@ -89,6 +90,8 @@ class RGCN(ConvolutionStack):
 
     normalization: ClassVar[Normalization] = "row"
     self_loops: ClassVar[bool] = False
+    bounded: ClassVar[bool] = True
+    knows_types: ClassVar[bool] = True
 
     edge_types: Sequence[str] = ()
     both_directions: bool = False

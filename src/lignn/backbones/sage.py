@@ -6,8 +6,9 @@ from typing import ClassVar
 
 from torch import Generator, Tensor
 
-from lignn.backbones.backbone import Convolution, ConvolutionStack, Norms
+from lignn.backbones.backbone import Norms
 from lignn.backbones.layers import ALL_COLUMNS, Linear, Sides
+from lignn.backbones.stack import Convolution, ConvolutionStack
 from lignn.propagation import Adjacency, SparseMatrix
 from lignn.propagation.adjacency import Normalization
 
@@ -51,6 +52,7 @@ class SAGE(ConvolutionStack):
 
     normalization: ClassVar[Normalization] = "row"
     self_loops: ClassVar[bool] = False
+    bounded: ClassVar[bool] = True
 
     def convolution(self, width: int, out: int, generator: Generator | None) -> SAGEConv:
         """Create a convolution from `width` to `out` channels."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 from weakref import ref
 
 import torch
@@ -31,6 +31,8 @@ class SGC(LinearFirst):
         head: "linear" or "mlp".
         batch_norm: whether the MLP has batch normalisation.
     """
+
+    bounded: ClassVar[bool] = True
 
     # Written out, since the option `head` cannot be a field: its default would hide the layers of the same name.
     def __init__(
@@ -85,6 +87,11 @@ class SGC(LinearFirst):
     def after_linear(self, hidden: Tensor, adj: Adjacency) -> Tensor:  # noqa: ARG002
         """Apply the layers of the head after its first linear map."""
         return self.head.after_first(hidden)
+
+    @property
+    def is_deep(self) -> bool:
+        """False: only the first layer is propagated."""
+        return False
 
     def gain(self, norms: Norms, centred: bool) -> Tensor:
         """Return `‖Ã‖^K` times that of the head."""

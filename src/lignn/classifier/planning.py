@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 
-from lignn.backbones import GAT
-from lignn.backbones.backbone import LinearFirst
-from lignn.backbones.registry import factory_of
+from lignn.backbones import Backbone
+from lignn.backbones.registry import factory_of, names_with
+from lignn.backbones.stack import ConvolutionStack
 from lignn.classifier.settings import Settings
 from lignn.errors import ConfigError
 from lignn.labels import Classes, KnownLabels
@@ -111,7 +111,8 @@ def plan(settings: Settings, graph: StoredGraph, memory: int | None = None) -> P
     parts = [graph.manifest["parts"][direction] for direction in graph.manifest["parts"]]
     entries = max(part["local"] + part["halo"] for each in parts for part in each)
     halo = max(part["nodes"] for each in parts for part in each)
-    layers = 3 * n * hidden * width if _is_deep(settings) else 0
+    deep = _is_deep(settings, graph)
+    layers = 3 * n * hidden * width if deep else 0
     batch = settings.training.batch_parts
     kept = {
         "program": PROGRAM,
@@ -121,7 +122,7 @@ def plan(settings: Settings, graph: StoredGraph, memory: int | None = None) -> P
         "one block": 12 * BLOCK * hidden * width,
         "dropout": n * hidden // 8 + 20 * n if settings.values.get("dropout") else 0,
         "hidden layers": layers,
-        "history": 0 if batch is None else _PRODUCTS * n * (hidden if _is_deep(settings) else c) * width,
+        "history": 0 if batch is None else _PRODUCTS * n * (hidden if deep else c) * width,
     }
     narrow = not sparse and graph.num_features <= hidden  # then its product is computed by block, see StoredRows.keeps
     products = 0 if narrow else 4 * n * hidden * width  # with its gradient and their products with Ã, or its history
@@ -188,12 +189,17 @@ def check(settings: Settings) -> None:
     """Raise if the method or its network cannot be streamed."""
     if settings.method not in METHODS:
         raise ConfigError(f"method: {settings.name} needs the graph in memory; of a store, use {', '.join(METHODS)}")
-    network = factory_of(settings.backbone) if not isinstance(settings.backbone, torch.nn.Module) else settings.backbone
-    kind = network if isinstance(network, type) else type(network)
-    if not issubclass(kind, LinearFirst) or issubclass(kind, GAT):  # attention is no product with a fixed Ã
+    network = settings.backbone if isinstance(settings.backbone, torch.nn.Module) else factory_of(settings.backbone)
+    if not getattr(network, "streams", False):
         raise ConfigError(
-            f"backbone: {settings.backbone!r} needs the graph in memory; of a store, use gcn, sgc, sage, gcnii, mlp, "
-            "jknet, gin or rgcn"
+            f"backbone: {settings.backbone!r} needs the graph in memory; of a store, use "
+            f"{', '.join(names_with('streams'))}"
+        )
+    norm = network.norm if isinstance(network, ConvolutionStack) else settings.backbone_options.get("norm")
+    if norm == "batch":
+        raise ConfigError(
+            "norm: batch normalisation has statistics of all nodes, so it needs the graph in memory; of a store, use "
+            "norm='layer'"
         )
 
 
@@ -214,10 +220,10 @@ def _memory_of_solver(settings: Settings) -> int:
     return int(getattr(settings.values.get("solver"), "memory", 5)) if settings.values.get("max_steps") else 0
 
 
-def _is_deep(settings: Settings) -> bool:
-    """Return whether a layer between the first and the last is propagated at its full width."""
-    layers = int(settings.backbone_options.get("num_layers", 2))
-    return settings.backbone in ("gcnii", "jknet") or (settings.backbone in ("gcn", "sage", "gin") and layers > 2)
+def _is_deep(settings: Settings, graph: StoredGraph) -> bool:
+    """Return whether a network propagates its hidden layers, which takes more memory."""
+    method = settings.build(graph.num_features, len(Classes.of(graph)), torch.Generator(), graph.edge_types)
+    return any(part.is_deep for part in method.modules() if isinstance(part, Backbone))
 
 
 def _bytes(arrays: dict[str, Any], name: str) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from lignn.backbones.registry import names_with
 from lignn.declarations import BACKBONES, BASELINE, METHODS, METHODS_WITH, OF_NETWORK, title
 from lignn.errors import ConfigError, did_you_mean
 from lignn.graph import Graph
@@ -88,7 +89,7 @@ def candidates(graph: Graph, quality: Quality = "good", backbones: Sequence[str]
         if name not in BACKBONES:
             raise ConfigError(f"backbones: {name!r} is unknown; {did_you_mean(name, BACKBONES)}")
     if backbones is None and graph.edge_types is not None:
-        networks.insert(0, "rgcn")
+        networks[:0] = names_with("knows_types")
     there: set[str] = {"edges"} if graph.num_edges else set()
     there |= {"features"} if graph.num_features or graph.table is not None else set()
     found = _without_network(graph)

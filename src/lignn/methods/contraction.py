@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import torch
 from torch import Tensor
 
+from lignn.backbones.registry import names_with
 from lignn.errors import ConfigError
 from lignn.methods.method import Method
 from lignn.methods.problem import Prediction, Problem
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from lignn.methods.steps import Step
 
 ContractionKind = Literal["free", "proved", "measured"]
-
-CAPPED = "which gcn, sage, sgc, mlp, jknet, gcnii and rgcn have"
 
 _KAPPA: dict[str, float | None] = {"free": None, "proved": 0.95, "measured": 3.0}
 """Bound κ of the map's Lipschitz constant after every update."""
@@ -64,7 +63,11 @@ class Contraction:
             return
         bound = step.lipschitz(problem)
         if bound is None:
-            raise ConfigError(f"contraction {self.kind!r} needs a network with a bound, {CAPPED}; give 'free'")
+            bounded = ", ".join(names_with("bounded"))
+            raise ConfigError(
+                f"contraction {self.kind!r} needs a network with a bound, which {bounded} have unless norm='layer'; "
+                "give 'free'"
+            )
         if bound > self.kappa:
             step.scale_labels(self.kappa / bound)
 

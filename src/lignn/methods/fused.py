@@ -77,6 +77,8 @@ def _is_plain(backbone: GCN) -> bool:
     """Return whether a GCN has two layers and few classes, and no part of its step was exchanged or is watched."""
     if not 1 <= backbone.label_inputs == backbone.num_classes <= MOST_CLASSES:
         return False
+    if backbone.norm != "none":
+        return False
     convs, dropouts = [*backbone.convs], [*backbone.dropouts]
     if [type(part) for part in convs + dropouts] != [GCNConv, GCNConv, Dropout]:
         return False

@@ -107,7 +107,10 @@ class Rows(ABC):
         return Mapped(func, args, kwargs)
 
 
-_OF_ROWS = ("linear", "cat", "add", "mul", "rmul", "sub", "relu", "sigmoid", "tanh", "leaky_relu", "elu", "gelu")
+_OF_ROWS = (
+    *("linear", "cat", "add", "mul", "rmul", "sub", "relu", "sigmoid", "tanh", "leaky_relu", "elu", "gelu"),
+    "layer_norm",
+)
 """PyTorch's functions that compute each row from the same row of the arguments."""
 
 
@@ -144,25 +147,26 @@ class Mapped(Rows):
     """A recorded map of rows."""
 
     def __init__(self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> None:
-        self.function, self.args, self.kwargs = function, tuple(args), kwargs or {}
-        first = next(arg for arg in _flat(self.args) if isinstance(arg, Rows))
+        self.function, self.given = function, [tuple(args), kwargs or {}]
+        first = next(arg for arg in _flat(self.given) if isinstance(arg, Rows))
+        args, kwargs = _replaced(self.given, lambda each: each.sample)
         with torch.no_grad():
-            super().__init__(first.share, function(*_replaced(self.args, lambda each: each.sample), **self.kwargs))
+            super().__init__(first.share, function(*args, **kwargs))
 
     def block(self, rows: slice, given: dict[int, Tensor], memo: dict[int, Any]) -> Any:
         """Compute the arguments, then the function; what several maps share is computed once."""
         if id(self) not in memo:
-            args = _replaced(
-                self.args,
+            args, kwargs = _replaced(
+                self.given,
                 lambda each: each.block(rows, given, memo),
                 lambda tensor: given.get(id(tensor), tensor),
             )
-            memo[id(self)] = self.function(*args, **self.kwargs)
+            memo[id(self)] = self.function(*args, **kwargs)
         return memo[id(self)]
 
     def tensors(self, found: dict[int, tuple[Tensor, bool]]) -> None:
         """Collect those of all arguments."""
-        for arg in _flat(self.args):
+        for arg in _flat(self.given):
             if isinstance(arg, Rows):
                 arg.tensors(found)
             elif isinstance(arg, Tensor):
@@ -170,12 +174,14 @@ class Mapped(Rows):
 
 
 def _flat(args: Any) -> Iterator[Any]:
-    for arg in args:
-        yield from _flat(arg) if isinstance(arg, list | tuple) else (arg,)
+    for arg in args.values() if isinstance(args, dict) else args:
+        yield from _flat(arg) if isinstance(arg, list | tuple | dict) else (arg,)
 
 
 def _replaced(args: Any, rows: Callable[[Rows], Any], tensor: Callable[[Tensor], Tensor] = lambda each: each) -> Any:
     """Return arguments with other values for `Rows` and for tensors."""
+    if isinstance(args, dict):
+        return {name: _replaced(arg, rows, tensor) for name, arg in args.items()}
     if isinstance(args, list | tuple):
         return type(args)(_replaced(arg, rows, tensor) for arg in args)
     return rows(args) if isinstance(args, Rows) else tensor(args) if isinstance(args, Tensor) else args
