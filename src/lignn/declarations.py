@@ -135,6 +135,7 @@ class MethodDeclaration:
         needs: what the graph must have.
         presets: values of these parameters by preset.
         unproved: what differs in them if the contraction is not proved: labels that may act strongly have to be seen.
+        residual: what differs in them over a residual network.
         compared: whether `lignn compare` includes it by default.
     """
 
@@ -145,6 +146,7 @@ class MethodDeclaration:
     needs: frozenset[str] = frozenset({"edges"})
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     unproved: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    residual: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     compared: bool = False
 
 
@@ -206,6 +208,7 @@ METHODS: dict[str, MethodDeclaration] = {
             "adjoint",
             "contraction",
             "loss",
+            "hide",
         ),
         presets={
             "practical": {
@@ -236,6 +239,16 @@ METHODS: dict[str, MethodDeclaration] = {
             },
         },
         unproved={"practical": {"mask_rate": 0.5}},
+        residual={
+            "practical": {
+                "mask_rate": 0.5,
+                "hide": "labels",
+                "warm_start": False,
+                "max_steps": 5,
+                "gradient": "last_step",
+                "contraction": "free",
+            }
+        },
         compared=True,
     ),
     "lae": MethodDeclaration(
@@ -322,6 +335,18 @@ Some are no parameters: `unit_rows` divides the rows of sparse features by their
 number of epochs of a training, `ties` is what decides between epochs of the same validation score, `averaged_epochs` is
 the number of epochs whose weights are averaged, and `evaluate_every` that of epochs between two validation scores.
 """
+
+RESIDUAL_PRESETS: dict[str, dict[str, Any]] = {
+    "practical": {
+        "lr": 0.005,
+        "dropout": 0.2,
+        "input_dropout": 0.0,
+        "patience": 150,
+        "averaged_epochs": 1,
+    },
+    "paper": {},
+}
+"""Values for residual networks by preset: they have many layers, and learn slowly."""
 
 BACKBONE_PRESETS: dict[str, dict[str, dict[str, Any]]] = {
     "practical": {"mlp": {"num_layers": 2, "batch_norm": False}},

@@ -7,8 +7,9 @@ from lignn.backbones.gcn import GCN
 from lignn.backbones.gcnii import GCNII
 from lignn.backbones.gin import GIN
 from lignn.backbones.jknet import JKNet
-from lignn.backbones.layers import Dropout, frozen_dropout, solving
+from lignn.backbones.layers import Dropout, frozen_dropout
 from lignn.backbones.mlp import MLP
+from lignn.backbones.norms import solving
 from lignn.backbones.registry import names, resolve
 from lignn.backbones.rgcn import RGCN
 from lignn.backbones.sage import SAGE

@@ -14,10 +14,10 @@ from typing import TypeGuard, cast
 
 import torch
 from torch import Generator, Tensor, nn
-from torch.nn.modules.batchnorm import _BatchNorm
 
 from lignn.backbones.first_product import FirstProduct
-from lignn.errors import ConfigError, InputError
+from lignn.backbones.norms import check_statistics, norm_gain
+from lignn.errors import ConfigError
 from lignn.propagation import Adjacency, Rows, SparseMatrix, StoredRows
 from lignn.store.share import entries_kept
 
@@ -180,24 +180,6 @@ class DenseLayers(nn.Module):
         return hidden
 
 
-def norm_gain(norm: nn.Module) -> Tensor | None:
-    """Return the largest factor of a normalisation in eval mode: 1 for none, None for one without a bound.
-
-    Batch normalisation is affine then. Layer normalisation multiplies nearly constant rows by up to `1/√eps`.
-    """
-    if isinstance(norm, nn.LayerNorm):
-        return None
-    if not isinstance(norm, nn.BatchNorm1d) or norm.running_var is None:
-        return torch.ones((), dtype=torch.float64)
-    return (norm.weight.detach().abs() / (norm.running_var + norm.eps).sqrt()).max().double()
-
-
-def check_statistics(norms: nn.ModuleList, hidden: Tensor, instead: str) -> None:
-    """Raise if batch normalisation would have to train on a single node."""
-    if len(hidden) < 2 and any(isinstance(norm, nn.BatchNorm1d) and norm.training for norm in norms):
-        raise InputError(f"batch normalisation needs at least two nodes; give the backbone option {instead}")
-
-
 def spectral_norm(weight: Tensor, centred: Sides = (False, False)) -> Tensor:
     """Return `‖W‖₂` in double precision, detached.
 
@@ -261,21 +243,3 @@ def _reseed(parts: list[Seeded], seeds: list[int | None]) -> None:
         part.seed = seed
         if isinstance(part, Dropout):
             part.release()
-
-
-@contextmanager
-def solving(module: nn.Module) -> Iterator[None]:
-    """Keep the running statistics of all batch normalisation in `module` unchanged until the context ends.
-
-    A solver evaluates the network many times per epoch, but only the taped step may update the statistics. Training
-    mode still normalises by those of the batch, and eval mode by the running ones.
-    """
-    norms = [part for part in module.modules() if isinstance(part, _BatchNorm) and part.track_running_stats]
-    try:
-        for norm in norms:
-            # PyTorch reads this flag only to update: in eval mode the running statistics are still used.
-            norm.track_running_stats = False
-        yield
-    finally:
-        for norm in norms:
-            norm.track_running_stats = True

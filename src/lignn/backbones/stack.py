@@ -11,12 +11,13 @@ import torch
 from torch import Generator, Tensor, nn
 
 from lignn.backbones.backbone import LinearFirst, Norms, check_choice
-from lignn.backbones.layers import ALL_COLUMNS, Dropout, Linear, Sides, check_sizes, check_statistics, norm_gain
+from lignn.backbones.layers import ALL_COLUMNS, Dropout, Linear, Sides, check_sizes
+from lignn.backbones.norms import BatchNorm, check_statistics, norm_gain
 from lignn.propagation import Adjacency, SparseMatrix
 
 Norm = Literal["none", "batch", "layer"]
 
-_NORMS: dict[str, type[nn.Module]] = {"none": nn.Identity, "batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
+_NORMS: dict[str, type[nn.Module]] = {"none": nn.Identity, "batch": BatchNorm, "layer": nn.LayerNorm}
 
 
 class Convolution(nn.Module, ABC):

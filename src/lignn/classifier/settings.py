@@ -31,6 +31,7 @@ from lignn.declarations import (
     PRECISIONS,
     PRESETS,
     RELAXED,
+    RESIDUAL_PRESETS,
 )
 from lignn.equilibrium import GRADIENTS
 from lignn.equilibrium.solvers import BY_NAME, Solver
@@ -95,14 +96,12 @@ class Settings:
         given = {key: _plain(value) for key, value in parameters.items() if value is not None}
         given = {key: value for key, value in given.items() if key not in ("method", "backbone")}
         options = [dict(given.pop(key, {})) for key in _OPTIONS]
-        preset = PRESETS[parameters["preset"]]
+        preset: Mapping[str, Any] = PRESETS[parameters["preset"]]
         if isinstance(method, str):
             _check_applies(method, given)
-            networks = BACKBONE_PRESETS[parameters["preset"]]
-            own = networks.get(backbone, {}) if isinstance(backbone, str) else {}
-            preset = {**preset, **METHODS[method].presets.get(parameters["preset"], {}), **own}
+            preset = _preset_of(method, backbone, parameters["preset"], options[1])
             if given.get("contraction", _PROVED) not in (AUTO, _PROVED):
-                preset |= METHODS[method].unproved.get(parameters["preset"], {})
+                preset = {**preset, **METHODS[method].unproved.get(parameters["preset"], {})}
         else:
             _check_beside(method, backbone, given, options)
         _check_solver(given)
@@ -203,6 +202,16 @@ class Settings:
         known &= self.values.keys()
         wanted = {name: self.values[name] for name in OF_NETWORK if name in self.explicit or name in known}
         return wanted | dict(self.backbone_options)
+
+
+def _preset_of(method: str, backbone: Any, name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a preset's values for a method over a network."""
+    values = {**PRESETS[name], **METHODS[method].presets.get(name, {})}
+    if isinstance(backbone, str):
+        values |= BACKBONE_PRESETS[name].get(backbone, {})
+    if options.get("residual") is True or getattr(backbone, "residual", False) is True:
+        values = {**values, **RESIDUAL_PRESETS[name], **METHODS[method].residual.get(name, {})}
+    return values
 
 
 def _check_applies(method: str, given: Mapping[str, Any]) -> None:

@@ -17,6 +17,7 @@ from lignn.methods.masking import LoopingState, ShareOfTraining
 from lignn.methods.steps import BackboneStep
 
 Adjoint = Literal["paper", "relative"]
+Hide = Literal["rows", "labels"]
 
 _RELATIVE_TOL = 1e-2
 """Relative tolerance of the adjoint: the gradient of one random mask need not be more exact than this."""
@@ -24,6 +25,17 @@ _RELATIVE_TOL = 1e-2
 
 def _passes(count: int) -> Picard:
     return Picard(tol=0.0, max_steps=count)
+
+
+def check_hide(hide: str, more: bool) -> None:
+    """Raise if `hide` is unknown, or if a state of other epochs would bring back the labels that it hides."""
+    if hide not in get_args(Hide):
+        raise ConfigError(f"hide {hide!r} is unknown; choose from {', '.join(get_args(Hide))}")
+    if hide == "labels" and more:
+        raise ConfigError(
+            "hide='labels' solves from zero and hides no rows; leave out warm_start and forward_mask, or give the "
+            "method option hide='rows'"
+        )
 
 
 class LabelReuse(LabelInputted):
@@ -82,6 +94,8 @@ class LIGNN(LabelInputted):
         backbone: network with c label inputs.
         mask_rate: β, or "adaptive".
         forward_mask: hide rows of the state in the forward solve too.
+        hide: what is hidden of the nodes that supervise. "rows" of the state in the taped step, as in the paper: the
+            solve knows all labels. Or their "labels", in all steps: predictions take their place, as in Label Reuse.
         solver: forward solver.
         gradient: default the paper's implicit gradient.
         warm_start: start each solve from the last epoch's state.
@@ -107,14 +121,16 @@ class LIGNN(LabelInputted):
         contraction: ContractionKind = "free",
         kappa: float | None = None,
         loss: LossOf = "probabilities",
+        hide: Hide = "rows",
     ) -> None:
         gradient = gradient or Implicit("paper")
         papers = isinstance(gradient, Implicit) and gradient.form == "paper"
+        check_hide(hide, forward_mask or warm_start)
         if jacobian != "exact" and not papers:
             raise ConfigError(f"jacobian {jacobian!r} is for the paper's gradient only, got {gradient}")
         super().__init__(
             BackboneStep(backbone, jacobian, "probabilities" if papers else loss),
-            LoopingState(forward_mask, constant_scale=papers),
+            ShareOfTraining() if hide == "labels" else LoopingState(forward_mask, constant_scale=papers),
             solver or Picard(tol=1e-4, max_steps=100),
             gradient,
             mask_rate,
@@ -141,6 +157,7 @@ class LIGNN(LabelInputted):
         contraction: ContractionKind = "free",
         kappa: float | None = None,
         loss: LossOf = "probabilities",
+        hide: Hide = "rows",
     ) -> LIGNN:
         """Build LI-GNN from plain options. The defaults are the choices behind the paper's figures and tables.
 
@@ -163,6 +180,7 @@ class LIGNN(LabelInputted):
             contraction: "free", "proved" or "measured".
             kappa: bound κ that the weights are scaled to; default: that of `contraction`.
             loss: what the cross-entropy is computed from, as for `LIGNN`.
+            hide: "rows" of the state or "labels", as for `LIGNN`.
         """
         if adjoint not in get_args(Adjoint):
             raise ConfigError(f"adjoint {adjoint!r} is unknown; choose from {', '.join(get_args(Adjoint))}")
@@ -178,7 +196,7 @@ class LIGNN(LabelInputted):
         else:
             backward = replace(forward, tol=_RELATIVE_TOL, norm="relative", growth=1.1 if adaptive else 1.0)
         strategy = gradient_named(gradient, backward) if isinstance(gradient, str) else gradient
-        promised: dict[str, Any] = {"contraction": contraction, "kappa": kappa, "loss": loss}
+        promised: dict[str, Any] = {"contraction": contraction, "kappa": kappa, "loss": loss, "hide": hide}
         return cls(backbone, mask_rate, forward_mask, forward, strategy, warm_start, feature_mask, jacobian, **promised)
 
 

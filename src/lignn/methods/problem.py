@@ -44,6 +44,7 @@ class Problem:
         x: features, dense or sparse; None for a graph without features.
         edges: the graph without features, labels and splits.
         labels: the known labels.
+        seen: mask of the nodes that training may see; None for all.
     """
 
     x: Tensor | SparseMatrix | None
@@ -52,6 +53,7 @@ class Problem:
     streamed: ClassVar[bool] = False
     """Whether each product reads the graph from the disk."""
     _derived: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+    seen: Tensor | None = None
 
     @classmethod
     def of(cls, graph: Graph, known: Tensor, dtype: torch.dtype = torch.float32) -> Problem:
@@ -93,7 +95,9 @@ class Problem:
 
     def to(self, device: torch.device | str) -> Problem:
         """Return the same problem on another device."""
-        return Problem(None if self.x is None else self.x.to(device), self.edges, self.labels.to(device))
+        return replace(
+            self, x=None if self.x is None else self.x.to(device), labels=self.labels.to(device), _derived={}
+        )
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return `make()`, computed once for this graph and kept with it; it must not depend on the labels."""
@@ -152,7 +156,7 @@ class Problem:
 
     def without_edges_at(self, nodes: Tensor) -> Problem:
         """Return the same nodes without the edges that touch `nodes` (a mask): what inductive training sees."""
-        return replace(self, edges=self.edges.without_edges_at(nodes), _derived={})
+        return replace(self, edges=self.edges.without_edges_at(nodes), seen=~nodes, _derived={})
 
     def hide_features(self, rate: float, generator: Generator) -> Problem:
         """Set each node's features to zero with probability `rate`, and scale the others by `1/(1-rate)`."""

@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from lignn.declarations import PRECISIONS
+from lignn.declarations import DEFAULT_METRIC, METRICS, PRECISIONS
 from lignn.errors import ConfigError, did_you_mean
 
 CHOICES = {
     "task": ("train", "label_transitions"),
     "precision": PRECISIONS,
-    "split.kind": ("paper", "public", "stratified"),
+    "metric": tuple(METRICS),
+    "split.kind": ("paper", "public", "published", "stratified"),
 }
 """Allowed values of the settings that are a choice."""
 
@@ -30,8 +31,9 @@ class RunConfig:
         dataset: name of the dataset.
         task: `train` a method, or measure the `label_transitions` of the dataset.
         dataset_options: options of `datasets.load`.
-        split: `kind` is `paper` (the splits of Table 2: 10 nodes a class, 500, 1000), `public` (those of the dataset)
-            or `stratified` (with `fractions`); `number` chooses one of them.
+        split: `kind` is `paper` (the splits of Table 2: 10 nodes a class, 500, 1000), `public` (those of the dataset),
+            `published` (60/20/20 of Amazon Photo and Coauthor Physics, one for all runs) or `stratified` (with
+            `fractions`, and `seed` for one split of all runs); `number` chooses one of them.
         inductive: train without the edges of held-out nodes.
         backbone: `name` and options; empty for a method without backbone.
         method: `name` and options.
@@ -39,6 +41,7 @@ class RunConfig:
         seed: seed of weights, masks and dropout.
         precision: floating-point type of all computations.
         curve: record the test score of every epoch.
+        metric: the score that chooses the epoch and is recorded.
     """
 
     dataset: str
@@ -52,6 +55,7 @@ class RunConfig:
     seed: int = 0
     precision: str = "float32"
     curve: bool = False
+    metric: str = DEFAULT_METRIC
 
     @classmethod
     def of(cls, values: Mapping[str, Any], where: str) -> RunConfig:
@@ -68,7 +72,7 @@ class RunConfig:
         return config
 
     def _check(self, where: str) -> None:
-        chosen = {"task": self.task, "precision": self.precision}
+        chosen = {"task": self.task, "precision": self.precision, "metric": self.metric}
         if self.task == "train":
             chosen["split.kind"] = self.split.get("kind", "")
             if "name" not in self.method:
@@ -78,8 +82,9 @@ class RunConfig:
                 raise ConfigError(f"{where}: {key} {value!r} is unknown; {did_you_mean(value, CHOICES[key])}")
 
     def plain(self) -> dict[str, Any]:
-        """Return the config as nested plain values."""
-        return asdict(self)
+        """Return the config as nested plain values; records without a metric have the default one."""
+        values = asdict(self)
+        return values if self.metric != DEFAULT_METRIC else {k: v for k, v in values.items() if k != "metric"}
 
     @property
     def identity(self) -> str:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from lignn.declarations import DEFAULT_METRIC, METRICS
 from lignn.studies.records import OK, UNAVAILABLE, Record
 from lignn.studies.study import Run, Study
 
@@ -74,6 +75,12 @@ class Results:
         planned = Counter(run.cell for run in self.planned.values())
         done = Counter(self.planned[record["id"]].cell for record in self.good if record["id"] in self.planned)
         return {cell: (done[cell], count) for cell, count in planned.items()}
+
+    @property
+    def metric(self) -> str:
+        """Title of the metric of the records."""
+        configs = [record.get("config", {}) for record in self.records]
+        return METRICS[configs[0].get("metric", DEFAULT_METRIC) if configs else DEFAULT_METRIC].title
 
     def absence(self, row: str, dataset: str) -> str:
         """Return why a cell has no record; an empty text if the study does not have the cell."""

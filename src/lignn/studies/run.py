@@ -6,21 +6,24 @@ import math
 import time
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Generator
 
 from lignn import datasets, methods
-from lignn.errors import ConfigError, LignnError, did_you_mean
+from lignn.datasets import places
+from lignn.errors import ConfigError, DatasetError, LignnError, did_you_mean
 from lignn.evaluation import peak
 from lignn.graph import Graph, Split, measures, splits
 from lignn.labels import KnownLabels
 from lignn.methods import Method
 from lignn.studies.config import RunConfig
 from lignn.studies.resolved import resolved, without_name
-from lignn.training import Assembly, History, Scorer, Settings, assemble, scorer
+from lignn.training import Assembly, History, Metric, Scorer, Settings, assemble, scorer
 
 
 def assembled(config: RunConfig) -> tuple[Assembly, Scorer, int]:
@@ -30,7 +33,8 @@ def assembled(config: RunConfig) -> tuple[Assembly, Scorer, int]:
     labels = KnownLabels.of(graph, split.train & graph.labelled, getattr(torch, config.precision))
     build = partial(build_method, config, graph)
     unseen = split.held_out if config.inductive else None
-    return assemble(build, graph, labels, seed=config.seed, unseen=unseen), scorer(graph, split), number
+    metric = Metric.of(config.metric, labels)
+    return assemble(build, graph, labels, seed=config.seed, unseen=unseen), scorer(graph, split, metric), number
 
 
 def build_method(config: RunConfig, graph: Graph, generator: Generator) -> Method:
@@ -57,11 +61,24 @@ def choose_split(graph: Graph, split: Mapping[str, Any]) -> tuple[int, Split]:
     if split["kind"] == "paper":
         return number, splits.per_class(graph, seed=splits.PAPER_SEED, runs=number + 1)[number]
     if split["kind"] == "stratified":
-        return number, splits.stratified(graph, split["fractions"], seed=number)
+        return number, splits.stratified(graph, split["fractions"], seed=split.get("seed", number))
+    if split["kind"] == "published":
+        return 0, _published_split(graph)
     if not graph.splits:
         raise ConfigError(f"{graph.name} has no public split; choose another kind")
     number %= len(graph.splits)
     return number, graph.splits[number]
+
+
+def _published_split(graph: Graph) -> Split:
+    """Return the split behind "Classic GNNs are strong baselines", from a file beside the datasets."""
+    file = places.find("splits_60_20_20")
+    with np.load(file) if file else nullcontext({}) as arrays:
+        if f"{graph.name}/train" not in arrays:
+            where = " or ".join(map(str, places.folders()))
+            raise DatasetError(f"{graph.name}: there is no published split in a splits_60_20_20.npz in {where}")
+        parts = [torch.from_numpy(arrays[f"{graph.name}/{part}"]) for part in ("train", "val", "test")]
+    return Split(*(torch.zeros(graph.num_nodes, dtype=torch.bool).index_fill(0, part, True) for part in parts))
 
 
 def perform(config: RunConfig) -> dict[str, Any]:

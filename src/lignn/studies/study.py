@@ -129,7 +129,8 @@ class Study:
                 varied = [_nested(name, value) for name, value in zip(vary, values, strict=True)]
                 settings = reduce(merged, [*parts, *varied], {"dataset": dataset})
                 if settings.get("task", "train") == "train":
-                    settings = merged(settings, {"seed": number, "split": {"number": number}})
+                    first = settings.get("split", {}).get("first", 0)
+                    settings = merged(settings, {"seed": number, "split": {"number": first + number}})
                 row = _filled(case["row"], settings)
                 yield Run(self.name, row, case.get("against"), RunConfig.of(settings, f"{self.name}, {row}, {dataset}"))
 

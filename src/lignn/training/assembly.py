@@ -74,10 +74,10 @@ def assemble(
     return Assembly(method, training, inference, generator, teachers)
 
 
-def scorer(graph: Graph, split: Split) -> Scorer:
-    """Return a scorer of F1-micro on the labelled nodes of each non-empty part of `split`."""
+def scorer(graph: Graph, split: Split, metric: Metric | None = None) -> Scorer:
+    """Return a scorer by a metric, F1-micro for None, on the labelled nodes of each non-empty part of `split`."""
     parts = {part: getattr(split, part) & graph.labelled for part in ("train", "val", "test")}
-    return score_on(graph, {part: mask for part, mask in parts.items() if mask.any()})
+    return score_on(graph, {part: mask for part, mask in parts.items() if mask.any()}, metric)
 
 
 def score_on(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from lignn.backbones.norms import estimating, statistics_of
 
 
 class WeightAverage:
@@ -40,14 +42,22 @@ class WeightAverage:
         torch._foreach_lerp_(list(self.mean.values()), list(weights.values()), share)
 
     @contextmanager
-    def in_use(self) -> Iterator[None]:
-        """Let the module have the mean for its weights until the context ends."""
+    def in_use(self, pass_through: Callable[[], object]) -> Iterator[None]:
+        """Let the module have the mean for its weights until the context ends.
+
+        Args:
+            pass_through: passes through the module in training mode; it estimates the running statistics of batch
+                normalisation, of which a mean would be of no network.
+        """
         if self.window == 1:
             yield
             return
         last = {name: value.clone() for name, value in self._weights().items()}
         self.module.load_state_dict(self.mean, strict=False)
         try:
+            if statistics_of(self.module):
+                with torch.no_grad(), estimating(self.module):
+                    pass_through()
             yield
         finally:
             self.module.load_state_dict(last, strict=False)

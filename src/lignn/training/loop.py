@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
+from lignn.backbones.norms import seeing
 from lignn.equilibrium import Status
 from lignn.errors import ConfigError, InputError, ProcessError
 from lignn.methods import BoundMethod, Carry, Epoch, Method, Prediction, Problem
@@ -216,7 +217,7 @@ def train(
         teachers: mask of the nodes whose predictions may teach; None for all.
         supersedes: a run whose checkpoint is not refused, but replaced.
     """
-    with enough_threads(inference):
+    with enough_threads(inference), seeing(method, training.seen):
         learned = method.learn(training)
         if any(True for _ in method.parameters()):
             settings = settings or Settings()
@@ -345,8 +346,9 @@ class _Run:
         self.average.add()
         scored = self._is_evaluated(number, score)
         if scored:
-            self.method.eval()
-            with self.average.in_use():
+            again = partial(self.method.epoch, training, Generator().manual_seed(number), self.history.carry)
+            with self.average.in_use(again):
+                self.method.eval()
                 record, eligible = self._evaluate(number, epoch, inference, score)
             self.method.train()
         else:

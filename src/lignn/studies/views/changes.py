@@ -11,9 +11,9 @@ from lignn.studies import figures
 from lignn.studies.records import Record, scores
 from lignn.studies.results import NO_DATA, NOT_RUN, Results
 
-HEADER = ("", "dataset", "runs", "F1-micro", "gain", "s a run", "s an epoch", "× a run", "× an epoch")
+HEADER = ("", "dataset", "runs", "score", "gain", "s a run", "s an epoch", "× a run", "× an epoch")
 CAPTION = (
-    "Test F1-micro (%) at the best validation epoch: mean ± sample standard deviation; gain over the same splits "
+    "Test {} (%) at the best validation epoch: mean ± sample standard deviation; gain over the same splits "
     "and seeds: mean [95 % interval], paired t-test (pairs). Processor seconds: mean; × : median of the ratios to "
     "the row that it is compared with, same split and seed, as the first run of a process also loads and compiles"
 )
@@ -38,9 +38,13 @@ def view(results: Results) -> list[Block]:
     if not lines:
         return [NOT_RUN]
     verdicts = [_verdict(dataset, bars) for dataset, bars in panels.items()]
-    blocks: list[Block] = [*verdicts, *_not_run(results, list(runs)), Table(CAPTION, HEADER, lines)]
+    blocks: list[Block] = [
+        *verdicts,
+        *_not_run(results, list(runs)),
+        Table(CAPTION.format(results.metric), HEADER, lines),
+    ]
     if panels:
-        caption = "Paired differences in points of F1-micro, mean and 95 % interval"
+        caption = f"Paired differences in points of {results.metric}, mean and 95 % interval"
         blocks.append(Picture(results.study, caption, figures.differences(panels)))
     return blocks
 
