@@ -29,7 +29,13 @@ class BatchNorm(nn.BatchNorm1d):
         if not self.training:
             return super().forward(x)
         if not self.track_running_stats:  # a solve, see `solving`
-            return functional.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
+            assert self.running_mean is not None
+            assert self.running_var is not None
+            constants = (
+                self.running_mean.clone(),
+                self.running_var.clone(),
+            )  # the taped step moves them before a backward pass
+            return functional.batch_norm(x, *constants, self.weight, self.bias, eps=self.eps)
         if self.seen is None:
             return super().forward(x)
         part = x[self.seen]
