@@ -23,6 +23,7 @@ NAMES = (
     "live_labels",
     "images",
     "heterophily",
+    "minesweeper",
     "typed_edges",
     "pyg_backbone",
     "equilibrium_layer",

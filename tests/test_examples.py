@@ -6,7 +6,7 @@ from PIL import Image
 
 from tests.forked import errors_of
 
-NEEDS_DATA = {"live_labels"}
+NEEDS_DATA = {"live_labels", "minesweeper"}
 
 
 @pytest.mark.parametrize(

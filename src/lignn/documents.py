@@ -177,7 +177,7 @@ def _report(source: Source, name: str) -> str:
 def _scores_table(source: Source, name: str) -> str:
     own = source.records.study(name)
     datasets = [dataset for dataset in own.datasets if any(cell[1] == dataset for cell in own.good_by_cell)]
-    header = ["", *(["test F1-micro (%)"] if len(datasets) == 1 else datasets)]
+    header = ["", *([f"test {own.metric} (%)"] if len(datasets) == 1 else datasets)]
     rows = [
         [row, *(_score(source, name, row, one) if (row, one) in own.good_by_cell else "" for one in datasets)]
         for row in own.rows

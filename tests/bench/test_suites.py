@@ -14,6 +14,7 @@ from lignn.bench import (
     attention,
     baselines,
     command,
+    deep,
     epoch,
     fit,
     latency,
@@ -178,6 +179,17 @@ def test_attention_layers_compute_the_same_gradients():
     ours, theirs = attention.layers(lignn.Adjacency.normalized(power_law(500), "none"), heads=2).values()
     for mine, yours in zip(ours(), theirs(), strict=True):
         torch.testing.assert_close(mine, yours, atol=1e-3, rtol=1e-4)
+
+
+def test_a_deep_network_is_timed_beside_its_arithmetic():
+    arithmetic, *epochs = deep.run(quick=True)
+    assert [arithmetic["side"], *(each["side"] for each in epochs)] == [
+        "products and dense maps",
+        "backbone",
+        "label_input",
+    ]
+    assert arithmetic["config"] == {"layers": 8, "hidden": 64, "rounds": 2}
+    assert min(each["median"] for each in (arithmetic, *epochs)) > 0
 
 
 def test_shares_of_an_epoch_sum_to_one():

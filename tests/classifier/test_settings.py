@@ -13,6 +13,7 @@ from lignn.equilibrium import Implicit, LastStep
 from lignn.equilibrium.solvers import Anderson, Picard
 from lignn.errors import ConfigError
 from lignn.methods import IGNN, LIGNN, LPA, NAMES
+from lignn.methods.masking import ShareOfTraining
 
 
 def settings(**parameters):
@@ -47,6 +48,26 @@ def test_the_paper_preset_has_the_paper_s_values():
     assert method.step.backbone.convs[0].lin.weight.shape == (64, 3 + 5)
     training = settings(preset="paper").training
     assert (training.lr, training.weight_decay, training.max_epochs, training.patience) == (0.01, 0.0, 1000, 100)
+
+
+def test_a_residual_network_has_values_of_its_own():
+    deep = {"num_layers": 8, "residual": True, "norm": "batch"}
+    for given in ({"backbone_options": deep}, {"backbone": GCN(5, 3, 3, residual=True)}):
+        values = settings(**given).values
+        assert (values["lr"], values["patience"], values["dropout"], values["contraction"]) == (0.005, 150, 0.2, "free")
+        assert (values["hide"], values["warm_start"], values["averaged_epochs"]) == ("labels", False, 1)
+    method = build(backbone_options=deep)
+    assert isinstance(method.masking, ShareOfTraining)
+    assert method.step.backbone.dropout == 0.2
+    assert settings(backbone_options=deep, lr=0.1, dropout=0.4).values["lr"] == 0.1
+    assert settings(backbone_options=deep, method="backbone").training.lr == 0.005
+    plain = settings(backbone_options={"num_layers": 8, "norm": "batch"}).values
+    assert (plain["lr"], plain["patience"], "hide" in plain) == (0.01, 50, False)
+    paper = settings(backbone_options=deep, preset="paper").values
+    assert (paper["lr"], paper["patience"], "hide" in paper) == (0.01, 100, False)
+    with pytest.raises(ConfigError, match=r"leave out warm_start .* method option hide='rows'"):
+        build(backbone_options=deep, warm_start=True)
+    assert build(backbone_options=deep, warm_start=True, method_options={"hide": "rows"}).warm_start
 
 
 def test_what_is_given_wins_over_the_preset():

@@ -19,6 +19,15 @@ def test_plain_values_give_the_config_back():
     assert RunConfig.of(config.plain(), "here") == config
 
 
+def test_records_without_a_metric_have_the_default_one():
+    config = RunConfig.of(VALUES | {"metric": "f1_micro"}, "here")
+    assert "metric" not in config.plain()
+    assert config.identity == RunConfig.of(VALUES, "here").identity
+    other = RunConfig.of(VALUES | {"metric": "roc_auc"}, "here")
+    assert other.plain()["metric"] == "roc_auc"
+    assert other.identity != config.identity
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

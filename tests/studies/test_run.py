@@ -1,10 +1,12 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
+from sklearn.metrics import roc_auc_score
 
 from lignn import Graph, Split, datasets, splits
-from lignn.errors import ConfigError, LignnError
+from lignn.errors import ConfigError, DatasetError, LignnError
 from lignn.studies import run, study
 from lignn.studies.config import RunConfig
 from lignn.training import History
@@ -30,6 +32,62 @@ def test_result_has_solves_and_costs():
     assert result["peak_memory_mib"] is None or result["peak_memory_mib"] > 10
     assert "curve" not in result
     assert run.perform(GCN)["solves"] == {}
+
+
+def test_a_study_may_be_scored_by_another_metric(monkeypatch):
+    generator = torch.Generator().manual_seed(1)
+    graph = Graph(torch.randint(30, (2, 60), generator=generator), x=torch.randn(30, 4), y=torch.arange(30) % 3 // 2)
+    graph = graph.replace(splits=[Split(*(torch.arange(30) % 3 == part for part in (0, 1, 2)))])
+    graph = graph.replace(y=torch.randint(2, (30,), generator=generator))
+    monkeypatch.setattr(datasets, "load", lambda name: graph)
+    config = replace(GCN, metric="roc_auc", dataset_options={}, split={"kind": "public", "number": 0})
+    assembly, score, _ = run.assembled(config)
+    prediction = assembly.method.eval().predict(assembly.inference)
+    rarer = int(assembly.training.labels.counts.argmin())
+    for part in ("val", "test"):
+        nodes = getattr(graph.splits[0], part)
+        expected = roc_auc_score(graph.y[nodes] == rarer, prediction.probabilities[nodes, rarer].detach())
+        assert score(prediction)[part] == pytest.approx(expected, abs=1e-6)
+
+
+def test_runs_may_begin_at_another_split_and_share_one():
+    text = """
+title = "t"
+report = "changes"
+runs = 2
+datasets = ["karate"]
+[base]
+split = { kind = "stratified", fractions = [0.6, 0.2, 0.2], first = 3 }
+[[case]]
+row = "a"
+method = { name = "lpa" }
+[[case]]
+row = "b"
+method = { name = "lpa" }
+split = { seed = 42 }
+"""
+    own, shared = {}, {}
+    graph = datasets.load("karate")
+    for planned in study.parse("t", text).plan():
+        number, split = run.choose_split(graph, planned.config.split)
+        {"a": own, "b": shared}[planned.row][planned.config.seed, number] = split
+    assert set(own) == {(0, 3), (1, 4)}
+    assert torch.equal(own[0, 3].train, splits.stratified(graph, (0.6, 0.2, 0.2), seed=3).train)
+    one, two = shared.values()
+    assert torch.equal(one.train, two.train)
+
+
+def test_the_published_split_is_read_from_a_file_beside_the_datasets(tmp_path, monkeypatch):
+    monkeypatch.setenv("LIGNN_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    graph = Graph([[0], [1]], num_nodes=5, name="amazon_photo")
+    with pytest.raises(DatasetError, match=r"amazon_photo: there is no published split in a splits_60_20_20.npz in"):
+        run.choose_split(graph, {"kind": "published", "number": 3})
+    parts = {"train": [0, 2], "val": [1], "test": [3, 4]}
+    np.savez(tmp_path / "splits_60_20_20.npz", **{f"amazon_photo/{part}": nodes for part, nodes in parts.items()})
+    number, split = run.choose_split(graph, {"kind": "published", "number": 3})
+    assert number == 0
+    assert {part: getattr(split, part).nonzero().flatten().tolist() for part in parts} == parts
 
 
 def test_the_curve_is_recorded_on_request():

@@ -10,7 +10,7 @@ from lignn.studies import report, run, study
 from tests.studies import tiny
 
 PAPERS = ["ablation", "figure1", "figure2", "figure3", "figure4", "findings", "table2", "table3", "wellposed"]
-ALL = sorted([*PAPERS, "minesweeper", "minesweeper_choice", "typed"])
+ALL = sorted([*PAPERS, "many", "minesweeper", "minesweeper_choice", "typed"])
 
 
 def test_names_are_all_there():

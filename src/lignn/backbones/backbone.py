@@ -116,7 +116,7 @@ class LinearFirst(Backbone):
         num_classes: number of classes, c.
         label_inputs: width of the label state S; 0 for a network without label input.
         hidden: width of the hidden layers.
-        num_layers: number of layers.
+        num_layers: number of layers; those of a residual network, without the linear maps around them.
         dropout: probability that an entry of a hidden layer is set to zero; the input is left as it is.
         generator: random numbers for the initial weights; None uses PyTorch's global random state.
     """

@@ -59,7 +59,8 @@ class GAT(ConvolutionStack):
     parallel edges. Equal to PyG's `GAT` on `[S | X]`, with the same names of weights.
 
     The arguments num_features, num_classes, label_inputs, hidden, num_layers, dropout and generator are those of
-    `LinearFirst`; `hidden` is the width of all heads together, and dropout is also applied to the coefficients α.
+    `LinearFirst`, residual and norm those of `ConvolutionStack`; `hidden` is the width of all heads together, and
+    dropout is also applied to the coefficients α.
 
     Args:
         heads: number of heads in each layer, a divisor of `hidden`.

@@ -53,7 +53,8 @@ class GIN(ConvolutionStack):
     Equal to PyG's `GIN` on `[S | X]`, with the same names of weights.
 
     The arguments num_features, num_classes, label_inputs, hidden, num_layers, dropout and generator are those of
-    `LinearFirst`; `hidden` is also the width inside the MLPs, and dropout is applied between convolutions only.
+    `LinearFirst`, residual and norm those of `ConvolutionStack`; `hidden` is also the width inside the MLPs, and
+    dropout is applied between convolutions only.
 
     Args:
         eps: initial ε of all layers.

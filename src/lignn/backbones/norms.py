@@ -31,10 +31,8 @@ class BatchNorm(nn.BatchNorm1d):
         if not self.track_running_stats:  # a solve, see `solving`
             assert self.running_mean is not None
             assert self.running_var is not None
-            constants = (
-                self.running_mean.clone(),
-                self.running_var.clone(),
-            )  # the taped step moves them before a backward pass
+            # Copies, since the taped step moves the statistics before the backward pass of the solve reads them.
+            constants = self.running_mean.clone(), self.running_var.clone()
             return functional.batch_norm(x, *constants, self.weight, self.bias, eps=self.eps)
         if self.seen is None:
             return super().forward(x)

@@ -79,7 +79,7 @@ class RGCN(ConvolutionStack):
     `RGCNConv` on `[S | X]`, with the same names of weights.
 
     The arguments num_features, num_classes, label_inputs, hidden, num_layers, dropout and generator are those of
-    `LinearFirst`.
+    `LinearFirst`, residual and norm those of `ConvolutionStack`.
 
     Args:
         edge_types: names of the types of edges, in the order of their weights; empty for edges without types. Types of

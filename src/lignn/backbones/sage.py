@@ -47,7 +47,7 @@ class SAGE(ConvolutionStack):
     `GraphSAGE` on `[S | X]`, with the same names of weights.
 
     The arguments num_features, num_classes, label_inputs, hidden, num_layers, dropout and generator are those of
-    `LinearFirst`.
+    `LinearFirst`, residual and norm those of `ConvolutionStack`.
     """
 
     normalization: ClassVar[Normalization] = "row"

@@ -28,6 +28,7 @@ SUITES = {
     "memory": "tensor memory of an epoch of LI-GCN",
     "latency": "one new label",
     "attention": "one layer of graph attention, forward and backward",
+    "deep": "an epoch of a residual GCN of 8 layers, beside its products and dense maps alone",
     "reading": "tables of a large graph, from files to tensors",
     "limits": "achieved memory bandwidth, and where an epoch's time goes",
     "serve": "requests to lignn serve over HTTP",

@@ -12,7 +12,7 @@ def bench(
     suite: Annotated[
         str | None,
         typer.Argument(
-            help="propagation, epoch, fit, baselines, scale, store, cluster, exchange, killed, memory, latency, "
+            help="propagation, epoch, fit, baselines, scale, store, cluster, exchange, killed, memory, latency, deep, "
             "attention, reading, limits or serve."
         ),
     ] = None,
