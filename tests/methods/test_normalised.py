@@ -206,3 +206,15 @@ def test_the_same_seed_gives_the_same_bits():
     for name, value in one.method_.state_dict().items():
         assert torch.equal(value, two.method_.state_dict()[name]), name
     assert isinstance(one.method_.step.backbone, GCN)
+
+
+def test_where_nothing_is_proved_auto_is_free_and_says_what_was_measured():
+    graph = random_graph(n=N, seed=3)
+    for options in ({"norm": "layer"}, {"norm": "layer", "residual": True}):
+        fitted = NodeClassifier(backbone_options=options, hidden=6, max_epochs=3).fit(graph, half_split(N))
+        assert fitted._fitted.settings.values["contraction"] == "free"
+        assert fitted._fitted.prediction.bound.lipschitz is None
+        assert "proved for any labels" not in fitted.well_posed_
+        assert "K̂" in fitted.well_posed_ or "start" in fitted.well_posed_
+    proved = NodeClassifier(backbone_options={"norm": "batch"}, contraction="proved", hidden=6, max_epochs=9)
+    assert proved.fit(graph, half_split(N)).well_posed_.startswith("One equilibrium, proved for any labels")

@@ -9,8 +9,11 @@ import pytest
 import torch
 
 from lignn import Graph, NodeClassifier, Split
+from lignn.backbones import GCN
 from lignn.bench.together import in_processes
+from lignn.classifier.planning import plan
 from lignn.classifier.saving import load
+from lignn.classifier.settings import Settings
 from lignn.classifier.update import relabelled
 from lignn.errors import ConfigError, InputError, ProcessError
 from lignn.processes import current
@@ -123,6 +126,21 @@ def test_labels_are_updated_and_models_saved_as_in_memory(tmp_path):
     told, plain = loaded.diagnose(), wanted.diagnose()
     assert told.unique == plain.unique
     assert told.spectral_radius is None
+
+
+def test_a_plan_counts_hidden_layers_that_are_propagated(tmp_path):
+    store = stored(random_graph(N), tmp_path / "s")
+
+    def layers(**settings):
+        return plan(Settings.of(NodeClassifier(**options(**settings)).get_params()), store).kept["hidden layers"]
+
+    for backbone in ("gcn", "sage", "gin", "rgcn"):
+        assert layers(backbone=backbone) == 0
+        assert layers(backbone=backbone, backbone_options={"num_layers": 3}) > 0
+        assert layers(backbone=backbone, backbone_options={"num_layers": 1, "residual": True}) > 0
+    assert layers(backbone=GCN, backbone_options={"num_layers": 3}) > 0  # a class as its name
+    assert layers(backbone="mlp", backbone_options={"num_layers": 3}) == 0
+    assert layers(backbone="jknet") > 0
 
 
 def test_what_cannot_be_streamed_is_refused(tmp_path):

@@ -61,9 +61,9 @@ def check_statistics(norms: nn.ModuleList, hidden: Tensor, instead: str) -> None
         raise InputError(f"batch normalisation needs at least two nodes; give the backbone option {instead}")
 
 
-def statistics_of(module: nn.Module) -> list[_BatchNorm]:
-    """Return all batch normalisation in a module that has running statistics."""
-    return [part for part in module.modules() if isinstance(part, _BatchNorm) and part.track_running_stats]
+def batch_norms(module: nn.Module) -> list[BatchNorm]:
+    """Return all `BatchNorm` in a module."""
+    return [part for part in module.modules() if isinstance(part, BatchNorm)]
 
 
 @contextmanager
@@ -73,7 +73,7 @@ def solving(module: nn.Module) -> Iterator[None]:
     A solver evaluates the network many times per epoch, but only the taped step may update the statistics. In training
     mode, `BatchNorm` normalises by the running ones, and PyTorch's own layer by those of the batch.
     """
-    norms = statistics_of(module)
+    norms = [part for part in module.modules() if isinstance(part, _BatchNorm) and part.track_running_stats]
     try:
         for norm in norms:
             # PyTorch reads this flag only to update: in eval mode the running statistics are still used.
@@ -87,7 +87,7 @@ def solving(module: nn.Module) -> Iterator[None]:
 @contextmanager
 def seeing(module: nn.Module, seen: Tensor | None) -> Iterator[None]:
     """Let the statistics of all `BatchNorm` in `module` be of the nodes in `seen` (a mask), until the context ends."""
-    norms = [part for part in module.modules() if isinstance(part, BatchNorm)]
+    norms = batch_norms(module)
     try:
         for norm in norms:
             norm.seen = seen
@@ -99,8 +99,8 @@ def seeing(module: nn.Module, seen: Tensor | None) -> Iterator[None]:
 
 @contextmanager
 def estimating(module: nn.Module) -> Iterator[None]:
-    """Let the next pass in training mode set the running statistics instead of moving them, until the context ends."""
-    norms = statistics_of(module)
+    """Let a pass in training mode set the running statistics of `BatchNorm` instead of moving them, until the end."""
+    norms = batch_norms(module)
     momenta = [norm.momentum for norm in norms]
     try:
         for norm in norms:

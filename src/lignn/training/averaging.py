@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lignn.backbones.norms import estimating, statistics_of
+from lignn.backbones.norms import batch_norms, estimating
 
 
 class WeightAverage:
@@ -46,8 +46,8 @@ class WeightAverage:
         """Let the module have the mean for its weights until the context ends.
 
         Args:
-            pass_through: passes through the module in training mode; it estimates the running statistics of batch
-                normalisation, of which a mean would be of no network.
+            pass_through: passes through the module in training mode; it estimates the running statistics of
+                `BatchNorm`, of which a mean would be that of no network.
         """
         if self.window == 1:
             yield
@@ -55,7 +55,7 @@ class WeightAverage:
         last = {name: value.clone() for name, value in self._weights().items()}
         self.module.load_state_dict(self.mean, strict=False)
         try:
-            if statistics_of(self.module):
+            if batch_norms(self.module):
                 with torch.no_grad(), estimating(self.module):
                     pass_through()
             yield
