@@ -15,14 +15,13 @@ import lignn
 from lignn import AutoClassifier, Graph, NodeClassifier, Split
 from lignn.errors import ConfigError, InputError
 from lignn.evaluation import auto, fold_fits, greedy, workers
-from lignn.evaluation.candidates import Candidate, candidates, left_out
+from lignn.evaluation.candidates import Candidate, candidates
 from lignn.evaluation.fold_fits import Outcome, Setup, Task
 from lignn.evaluation.folds import Fold, folds
 from lignn.evaluation.greedy import choose
 from lignn.evaluation.judge import Judge
 from lignn.evaluation.leaderboard import Leaderboard
 from lignn.evaluation.search import Search, rungs
-from lignn.methods import tabular
 from lignn.training import Metric, checkpoint
 from tests.faults.test_leaks import flipped
 from tests.problems import random_graph
@@ -61,17 +60,6 @@ def test_candidates_are_what_a_graph_has_the_parts_for() -> None:
     assert "rgcn/lignn/free" in {one.name for one in candidates(types)}
     with pytest.raises(ConfigError, match="backbones: 'saeg' is unknown; did you mean 'sage'"):
         candidates(graph(), backbones=["saeg"])
-
-
-def test_boosted_trees_are_left_out_without_lightgbm(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert left_out(graph()) == []
-    for module in ("lignn.evaluation.candidates", "lignn.methods.tabular"):
-        monkeypatch.setattr(f"{module}.boosting_is_here", lambda: False)
-    assert not any("boosted" in one.name for one in candidates(graph()))
-    assert "pip install 'lignn[boosting]'" in left_out(graph())[0]
-    monkeypatch.setitem(__import__("sys").modules, "lightgbm", None)
-    with pytest.raises(ConfigError, match="'boosted' needs LightGBM"):
-        tabular.Boosted(2, 2)
 
 
 @pytest.mark.parametrize("with_validation", [True, False])

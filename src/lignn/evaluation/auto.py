@@ -26,7 +26,7 @@ from lignn.classifier.report import about_fit
 from lignn.classifier.settings import Settings
 from lignn.declarations import METHODS
 from lignn.errors import ConfigError, InputError, unknown
-from lignn.evaluation.candidates import QUALITIES, Quality, candidates, left_out
+from lignn.evaluation.candidates import QUALITIES, Quality, candidates
 from lignn.evaluation.fold_fits import Outcome, Setup, Task, fit
 from lignn.evaluation.folds import folds
 from lignn.evaluation.greedy import Choice, choose, mean_of
@@ -146,7 +146,7 @@ class AutoClassifier(NodeClassifier):
         choice = choose(search, Judge.of(setup), start + limit - clock.monotonic())
         fitted = [fit(setup.settings(setup.candidates[number]), graph, split) for number in choice.weights]
         self._take(_single(fitted[0], search, choice) if len(fitted) == 1 else _ensemble(fitted, search, choice))
-        self.leaderboard_ = leaderboard(search, choice, self.quality, left_out(graph))
+        self.leaderboard_ = leaderboard(search, choice, self.quality)
         fitting.warn_if_unsolved(self._fitted.prediction)
         imbalance.warn(about_fit(self._fitted), level=1)
         return self

@@ -11,7 +11,6 @@ from lignn.declarations import BACKBONES, BASELINE, METHODS, METHODS_WITH, OF_NE
 from lignn.errors import ConfigError, did_you_mean
 from lignn.graph import Graph
 from lignn.methods.registry import network_options
-from lignn.methods.tabular import boosting_is_here
 
 Quality = Literal["fast", "good", "best"]
 QUALITIES: tuple[Quality, ...] = ("fast", "good", "best")
@@ -65,7 +64,7 @@ class Candidate:
 
     def with_common(self, common: Mapping[str, Any]) -> dict[str, Any]:
         """Return all parameters of `NodeClassifier`: the candidate's own, and those of `common` that its method has."""
-        base = self.parameters.get("method_options", {}).get("base", BASELINE)
+        base = self.parameters.get("method_options", {}).get("base")
         known = network_options(self.method, self.backbone or "", base) if self.has_network else set()
         applied = {
             name: value
@@ -99,13 +98,6 @@ def candidates(graph: Graph, quality: Quality = "good", backbones: Sequence[str]
     return [each for each in found if _needs(each) <= there]
 
 
-def left_out(graph: Graph) -> list[str]:
-    """Return which models could be tried but for what is not installed, and why, in sentences."""
-    if boosting_is_here() or graph.is_multilabel:
-        return []
-    return ["boosted trees are left out: LightGBM is not installed; pip install 'lignn[boosting]'"]
-
-
 def _needs(candidate: Candidate) -> set[str]:
     """Return what a graph must have for a candidate to be of use."""
     needs = set(METHODS[candidate.method].needs)
@@ -120,7 +112,7 @@ def _without_network(graph: Graph) -> list[Candidate]:
     """Return label propagation, and the classifiers of rows with and without neighbours and Correct and Smooth."""
     found = [Candidate("lpa", title("lpa", ""), "lpa", ("labels",))]
     for method in ("logistic", "boosted"):
-        if method == "boosted" and (graph.is_multilabel or not boosting_is_here()):
+        if method == "boosted" and graph.is_multilabel:
             continue
         name = title(method, "")
         alone = {"method_options": {"neighbours": False}}

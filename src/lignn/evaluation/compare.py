@@ -29,7 +29,6 @@ from lignn.evaluation.comparison import Comparison, Result, entries
 from lignn.graph import Graph, Split, splits
 from lignn.graph.split import PARTS
 from lignn.labels import Classes, KnownLabels
-from lignn.methods.tabular import boosting_is_here
 
 METHODS = tuple(COMPARED)
 """The rows for one network, in order; further networks have rows such as `sage/lignn`, and `sage` alone."""
@@ -87,13 +86,13 @@ def plan(
 
 
 def _fitting(graph: Graph, known: Mapping[str, tuple[Compared, str]]) -> list[str]:
-    """Return the rows that a graph has the parts for, without boosted trees if they are not installed."""
+    """Return the rows that a graph has the parts for."""
     features = graph.num_features > 0 or graph.table is not None
-    trees = boosting_is_here() and not graph.is_multilabel
     return [
         name
         for name, (one, _) in known.items()
-        if (features or one.options.get("neighbours", True)) and (trees or one.first_stage != "boosted")
+        if (features or one.options.get("neighbours", True))
+        and (one.first_stage != "boosted" or not graph.is_multilabel)
     ]
 
 

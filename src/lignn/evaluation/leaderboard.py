@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -142,14 +141,14 @@ class Leaderboard:
         return cls(**(plain | texts | {"rows": rows}))
 
 
-def leaderboard(search: Search, choice: Choice, quality: str, notes: Sequence[str]) -> Leaderboard:
+def leaderboard(search: Search, choice: Choice, quality: str) -> Leaderboard:
     """Summarise a search whose model was chosen."""
     setup, judge = search.setup, Judge.of(search.setup)
     factor, sign = judge.metric.declared.factor, judge.metric.declared.sign
     order = sorted(range(len(setup.candidates)), key=lambda each: _rank(search, judge, each))
     folds = range(search.reached)
     guess = sign * factor * judge.score(majority(search, folds), folds)
-    told = sentences(search, judge)
+    told, notes = sentences(search, judge), []
     if choice.ensemble is not None:
         more = "kept" if len(choice.weights) > 1 else "not kept"
         single, ensemble = (sign * factor * value for value in (choice.single, choice.ensemble))
@@ -157,10 +156,10 @@ def leaderboard(search: Search, choice: Choice, quality: str, notes: Sequence[st
             f"On folds they were not chosen on, an ensemble scores {ensemble:.2f}, a single model {single:.2f}: {more}."
         )
     if search.stopped:
-        notes = [*notes, "the time was over before all candidates were tried on all folds"]
+        notes.append("the time was over before all candidates were tried on all folds")
     best = search.ranked(judge, search.alive, search.reached)[0]
     if len(choice.weights) == 1 and best not in choice.weights:
-        notes = [*notes, f"{setup.candidates[best].title} scored higher; too little time was left to fit it again"]
+        notes.append(f"{setup.candidates[best].title} scored higher; too little time was left to fit it again")
     return Leaderboard(
         tuple(_row(search, judge, each, choice) for each in order),
         judge.metric.name,
