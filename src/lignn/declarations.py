@@ -157,6 +157,8 @@ _LOSS: dict[str, dict[str, Any]] = {
 }
 _HALF = {name: {"mask_rate": 0.5, **loss} for name, loss in _LOSS.items()}
 _FEATURES = frozenset({"features", "edges"})
+_HIDDEN: dict[str, dict[str, Any]] = {"practical": {"label_folds": 10}, "paper": {}}
+"""In how many folds a classifier of rows hides known labels while it learns."""
 
 METHODS: dict[str, MethodDeclaration] = {
     BASELINE: MethodDeclaration(
@@ -173,9 +175,9 @@ METHODS: dict[str, MethodDeclaration] = {
         "{} + C&S",
         "Correct and Smooth: label propagation after the trained network",
         "base",
-        ("loss",),
+        ("loss", "label_folds"),
         _FEATURES,
-        _LOSS,
+        {name: {**_LOSS[name], **_HIDDEN[name]} for name in _LOSS},
         compared=True,
     ),
     "label_input": MethodDeclaration(
@@ -294,7 +296,9 @@ METHODS: dict[str, MethodDeclaration] = {
         "boosted trees",
         "trees of LightGBM on features, the mean of neighbours' features and counts of their known labels",
         "rows",
-        needs=frozenset(),
+        ("label_folds",),
+        frozenset(),
+        _HIDDEN,
     ),
     "ensemble": MethodDeclaration(
         "ensemble", "the mean of several methods' probabilities", "members", needs=frozenset()

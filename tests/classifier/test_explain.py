@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy.stats import spearmanr
 
-from lignn.classifier.explain import gains_and_shares, label_gradient
+from lignn.classifier.explain import effects_of_labels, label_gradient
 from lignn.errors import InputError
 from lignn.labels import KnownLabels
 from tests.classifier.small import fitted, small_graph
@@ -28,7 +28,7 @@ def test_gains_and_shares_of_label_propagation_are_exact(number):
     prediction = fitted("lpa", **TIGHT)._fitted.prediction
     labels, state = prediction.problem.labels, prediction.solution.value
     node = int((~labels.mask).nonzero()[3])
-    gains, shares = gains_and_shares(prediction, node, number)
+    gains, shares, _ = effects_of_labels(prediction, node, number)
     for j in labels.mask.nonzero().flatten()[:6].tolist():
         for row, expected in ((torch.zeros(3), shares[j]), (state[j], gains[j])):
             changed = labels.onehot.clone()
@@ -40,7 +40,7 @@ def test_gains_and_shares_of_label_propagation_are_exact(number):
 def test_shares_of_label_propagation_sum_to_the_state():
     prediction = fitted("lpa", **TIGHT)._fitted.prediction
     for node in (4, 17, 60):
-        _, shares = gains_and_shares(prediction, node, 1)
+        _, shares, _ = effects_of_labels(prediction, node, 1)
         assert shares.sum().item() == pytest.approx(prediction.solution.value[node, 1].item(), abs=1e-9)
 
 
@@ -70,7 +70,7 @@ def test_gains_rank_as_what_is_lost_when_a_label_is_withdrawn():
     for node in (~labels.mask).nonzero().flatten()[:10].tolist():
         number = int(state[node].argmax())
         lost = [(state - other)[node, number].item() for other in without]
-        correlations.append(spearmanr(gains_and_shares(prediction, node, number)[0][known], lost)[0])
+        correlations.append(spearmanr(effects_of_labels(prediction, node, number).gains[known], lost)[0])
     assert np.mean(correlations) > 0.95
     assert min(correlations) > 0.75
 
@@ -80,7 +80,7 @@ def test_explanation_names_the_largest_gains():
     found = classifier.explain("node4", k=5)
     prediction = classifier._fitted.prediction
     number = int(prediction.probabilities[4].argmax())
-    gains, shares = gains_and_shares(prediction, 4, number)
+    gains, shares, _ = effects_of_labels(prediction, 4, number)
     assert found.node == 4
     assert found.label == "abc"[number]
     assert found.state == prediction.solution.value[4, number].item()

@@ -147,6 +147,10 @@ def test_what_cannot_be_streamed_is_refused(tmp_path):
     store = stored(random_graph(N), tmp_path / "s")
     for settings, message in (
         ({"method": "lpa"}, "lpa needs the graph in memory"),
+        (
+            {"method": "label_input", "method_options": {"base": "boosted"}},
+            "label_input over boosted needs the graph in memory",
+        ),
         ({"backbone": "gat", "hidden": 8}, "'gat' needs the graph in memory; of a store, use gcn, sage"),
         ({"backbone_options": {"norm": "batch"}}, "norm: batch normalisation .* of a store, use norm='layer'"),
         ({"inductive": True}, "needs the graph in memory"),

@@ -14,6 +14,7 @@ from lignn.errors import InputError
 from lignn.graph import Graph
 from lignn.labels import Classes
 from lignn.methods import Prediction
+from lignn.methods.problem import Effects
 
 _ROUNDINGS = 10
 """Tolerance of the adjoint, in units of rounding."""
@@ -92,18 +93,23 @@ def label_gradient(prediction: Prediction, node: int, number: int) -> Tensor:
         return torch.autograd.grad(state[node, number], onehot)[0]
 
 
-def gains_and_shares(prediction: Prediction, node: int, number: int) -> tuple[Tensor, Tensor]:
-    """Return `⟨G_j, Y_j - Ŷ_j⟩` and `⟨G_j, Y_j⟩` of every node j, `G_j = ∂Ŷ_ik / ∂Y_j`; zero for unknown ones.
+def effects_of_labels(prediction: Prediction, node: int, number: int) -> Effects:
+    """Return `⟨G_j, Y_j - Ŷ_j⟩` (gains) and `⟨G_j, Y_j⟩` (shares), `G_j = ∂Ŷ_ik / ∂Y_j`; zero for unknown nodes.
 
     For a linear step (label propagation) they are exactly what the state loses when row j of `M_t Y`, with node j still
     clamped, becomes the node's own prediction (gain) or zero (share); without a residual the shares sum to the state.
     For other steps they are the first-order approximation. The gain is also the first-order approximation of what is
-    lost when the label is withdrawn and node j is predicted like any other.
+    lost when the label is withdrawn and node j is predicted like any other. Classifiers of rows have no gradient; they
+    predict again from rows without the labels.
     """
+    found = prediction.bound.effects(prediction, node, number)
+    if found is not None:
+        return found
     gradient, labels = label_gradient(prediction, node, number), prediction.problem.labels
     assert prediction.solution is not None
     rows = labels.mask.to(gradient.device)[:, None] * gradient
-    return (rows * (labels.onehot - prediction.solution.value)).sum(1), (rows * labels.onehot).sum(1)
+    shares = (rows * labels.onehot).sum(1)
+    return Effects((rows * (labels.onehot - prediction.solution.value)).sum(1), shares, float(shares.sum()))
 
 
 def explain(
@@ -113,7 +119,7 @@ def explain(
     if k < 1:
         raise InputError(f"k: at least one contribution is needed, got {k}")
     number = int(prediction.probabilities[node].argmax())
-    gains, shares = gains_and_shares(prediction, node, number)
+    gains, shares, together = effects_of_labels(prediction, node, number)
     onehot = prediction.problem.labels.onehot
 
     def name(j: int) -> str:
@@ -126,9 +132,9 @@ def explain(
     known = prediction.problem.labels.mask.nonzero().flatten()
     strength = gains.abs().cpu()[known]
     largest = known[strength.argsort(descending=True, stable=True)[:k]]
-    assert prediction.solution is not None
-    state = float(prediction.solution.value[node, number])
+    state = prediction.probabilities if prediction.solution is None else prediction.solution.value
     found = tuple(contribution(j) for j in largest.tolist())
     row = calibrated(prediction.probabilities[[node]], calibration, prediction.problem.labels.multilabel)
     confidence = float(row[0, number])
-    return Explanation(node, name(node), classes.names[number], confidence, state, float(shares.sum()), found)
+    value = float(state[node, number])
+    return Explanation(node, name(node), classes.names[number], confidence, value, together, found)

@@ -187,8 +187,9 @@ def hidden_width(settings: Settings) -> int:
 
 def check(settings: Settings) -> None:
     """Raise if the method or its network cannot be streamed."""
-    if settings.method not in METHODS:
-        raise ConfigError(f"method: {settings.name} needs the graph in memory; of a store, use {', '.join(METHODS)}")
+    if settings.method not in METHODS or settings.learns_rows:
+        name = f"{settings.name} over {settings.method_options['base']}" if settings.learns_rows else settings.name
+        raise ConfigError(f"method: {name} needs the graph in memory; of a store, use {', '.join(METHODS)} on networks")
     network = settings.backbone if isinstance(settings.backbone, torch.nn.Module) else factory_of(settings.backbone)
     if not getattr(network, "streams", False):
         raise ConfigError(

@@ -37,7 +37,7 @@ from lignn.equilibrium import GRADIENTS
 from lignn.equilibrium.solvers import BY_NAME, Solver
 from lignn.errors import ConfigError, unknown
 from lignn.methods import Method
-from lignn.methods.registry import network_options
+from lignn.methods.registry import network_options, over_rows
 
 _PROVED = "proved"
 _OPTIONS = ("method_options", "backbone_options")
@@ -99,7 +99,10 @@ class Settings:
         preset: Mapping[str, Any] = PRESETS[parameters["preset"]]
         if isinstance(method, str):
             _check_applies(method, given)
-            preset = _preset_of(method, backbone, parameters["preset"], options[1])
+            if over_rows(method, options[0].get("base")):
+                _check_rows(method, options[0]["base"], given)
+            else:
+                preset = _preset_of(method, backbone, parameters["preset"], options[1])
             if given.get("contraction", _PROVED) not in (AUTO, _PROVED):
                 preset = {**preset, **METHODS[method].unproved.get(parameters["preset"], {})}
         else:
@@ -114,6 +117,11 @@ class Settings:
     def name(self) -> str:
         """The method's name, for messages and records."""
         return self.method if isinstance(self.method, str) else type(self.method).__name__
+
+    @property
+    def learns_rows(self) -> bool:
+        """Whether a classifier of rows takes the place of the network."""
+        return isinstance(self.method, str) and over_rows(self.method, self.method_options.get("base"))
 
     @property
     def needs(self) -> frozenset[str]:
@@ -177,7 +185,7 @@ class Settings:
         """Return the method with fresh weights from `generator`; an instance is copied."""
         if isinstance(self.method, Method):
             return copy.deepcopy(self.method)
-        own = METHODS[self.method].parameters
+        own = () if self.learns_rows else METHODS[self.method].parameters
         chosen = self.with_contraction("free") if self.chooses_contraction else self  # `fit` has not chosen yet
         options = {name: value for name, value in chosen.values.items() if name in own}
         return methods.build(
@@ -198,7 +206,7 @@ class Settings:
         """
         known: set[str] = set()
         if isinstance(self.method, str):
-            known = network_options(self.method, self.backbone, self.method_options.get("base", "backbone"))
+            known = network_options(self.method, self.backbone, self.method_options.get("base"))
         known &= self.values.keys()
         wanted = {name: self.values[name] for name in OF_NETWORK if name in self.explicit or name in known}
         return wanted | dict(self.backbone_options)
@@ -218,6 +226,13 @@ def _check_applies(method: str, given: Mapping[str, Any]) -> None:
     for key in given:
         if method not in METHODS_WITH[key]:
             raise ConfigError(f"{key}: method {method!r} has no such parameter, only {', '.join(METHODS_WITH[key])}")
+
+
+def _check_rows(method: str, base: str, given: Mapping[str, Any]) -> None:
+    """Refuse parameters of a method that it has over a network only."""
+    for key in given:
+        if key in METHODS[method].parameters:
+            raise ConfigError(f"{key}: method {method!r} over {base!r} has no such parameter; see its label_folds")
 
 
 def _check_beside(method: Method, backbone: Any, given: Mapping[str, Any], options: list[dict[str, Any]]) -> None:

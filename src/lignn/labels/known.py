@@ -327,6 +327,20 @@ class KnownLabels:
             hidden[nodes[torch.randint(len(nodes), (), generator=generator)]] = True
         return HiddenLabels(self, hidden if self.share is None else hidden[self.share.number], rate)
 
+    def folds(self, count: int, generator: Generator) -> list[HiddenLabels]:
+        """Divide the known nodes into `count` folds, and hide each fold once; no more folds than known nodes."""
+        nodes = self.mask.nonzero().flatten()
+        if not len(nodes):
+            raise InputError("no label is known: there is nothing to learn from")
+        order = nodes[torch.randperm(len(nodes), generator=generator)]
+        count = min(count, len(nodes))
+        found = []
+        for fold in range(count):
+            hidden = torch.zeros_like(self.mask)
+            hidden[order[fold::count]] = True
+            found.append(HiddenLabels(self, hidden, 1 / count))
+        return found
+
 
 @dataclass(frozen=True, eq=False)
 class HiddenLabels:

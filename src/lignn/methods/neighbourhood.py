@@ -2,43 +2,165 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from torch import Tensor
 
+from lignn.errors import ConfigError
 from lignn.methods.problem import Problem
 from lignn.propagation import Adjacency, SparseMatrix
+from lignn.propagation.typed import by_type
 
 Rows = Any
 """A dense array or a CSR matrix, one row per node."""
 
+_ROUNDING = 1e-9
+"""Part of a sum below which what is left of it is rounding."""
 
-def width(num_features: int, num_classes: int, neighbours: bool) -> int:
+
+class Way(NamedTuple):
+    """A way in which labels reach a node: `A_t` of one type of edges, or two steps along them.
+
+    Attributes:
+        matrix: `A_t` without self-loops.
+        returning: the diagonal of `A_t A_t` for two hops, None for one.
+    """
+
+    matrix: sp.csr_array
+    returning: np.ndarray | None
+
+    def sums(self, state: np.ndarray) -> np.ndarray:
+        """Return `A_t Ŷ`, or `(A_t A_t - diag(A_t A_t)) Ŷ`: a node never counts itself."""
+        one = self.matrix @ state
+        if self.returning is None:
+            return one
+        two = self.matrix @ one
+        return without_rounding(two - self.returning[:, None] * state, two)
+
+    def weights(self, node: int) -> np.ndarray:
+        """Return how much every other node counts for one node."""
+        row = self.matrix[[node]]
+        if self.returning is None:
+            return row.toarray()[0]
+        found = (row @ self.matrix).toarray()[0]
+        found[node] = 0
+        return found
+
+
+@dataclass(frozen=True)
+class LabelColumns:
+    """What a row says of other nodes' labels, for each type of edges and each hop apart.
+
+    Attributes:
+        hops: 1 for neighbours; 2 also for nodes that share a neighbour.
+        types: names of the types of edges; empty for all edges together.
+        shares: share of each class and logarithm of the number of labels, instead of the number of each class.
+    """
+
+    hops: int = 1
+    types: tuple[str, ...] = ()
+    shares: bool = False
+
+    def __post_init__(self) -> None:
+        if self.hops not in (1, 2):
+            raise ConfigError(f"hops: 1 or 2 is needed, got {self.hops!r}")
+
+    def width(self, num_classes: int) -> int:
+        """Return the number of columns."""
+        return max(len(self.types), 1) * self.hops * (num_classes + self.shares)
+
+    def ways(self, problem: Problem) -> list[Way]:
+        """Return the ways in which labels reach a node, in the order of the columns."""
+
+        def make() -> list[Way]:
+            edges = problem.edges.without_self_loops()
+            found = []
+            for part in by_type(edges, self.types) if self.types else [edges]:
+                matrix = _in_numpy(Adjacency.normalized(part, "none", self_loops=False))
+                found.append(Way(matrix, None))
+                if self.hops == 2:
+                    found.append(Way(matrix, np.asarray(matrix.multiply(matrix.T).sum(1)).ravel()))
+            return found
+
+        return problem.once(("ways of labels", self), make)
+
+    def of(self, problem: Problem, state: Tensor) -> np.ndarray:
+        """Return the columns for a label state (n×c), whose rows of zeros stand for unknown labels."""
+        present = with_presence(state)
+        return np.hstack([self.shown(way.sums(present)) for way in self.ways(problem)])
+
+    def shown(self, sums: np.ndarray) -> np.ndarray:
+        """Return the columns of sums of labels and, in the last column, of their number."""
+        if not self.shares:
+            return sums[:, :-1]
+        total = sums[:, -1:]
+        shares = np.divide(sums[:, :-1], total, out=np.zeros_like(sums[:, :-1]), where=total > 0)
+        return np.hstack([shares, np.log1p(np.maximum(total, 0))])
+
+
+def without_rounding(left: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """Return what is left of a sum after parts were taken away, with zeros where it is rounding."""
+    return np.where(np.abs(left) > _ROUNDING * np.abs(whole), left, 0.0)
+
+
+COUNTS = LabelColumns()
+"""Numbers of the neighbours' known labels."""
+
+
+def with_presence(state: Tensor) -> np.ndarray:
+    """Return a label state with a further column, which is 1 where something is known, in double precision."""
+    found = state.cpu().numpy().astype(np.float64)
+    return np.hstack([found, found.any(1, keepdims=True)])
+
+
+def width(num_features: int, num_classes: int, neighbours: bool, labels: LabelColumns = COUNTS) -> int:
     """Return the number of columns of `rows`."""
-    return 2 * num_features + num_classes if neighbours else num_features
+    return 2 * num_features + labels.width(num_classes) if neighbours else num_features
 
 
-def rows(problem: Problem, neighbours: bool) -> Rows:
-    """Return `[X | D⁻¹A X | A M_t Y]`: features, mean of the neighbours' features, counts of their known labels.
+def rows(problem: Problem, neighbours: bool, inputs: np.ndarray | None = None) -> Rows:
+    """Return `[X | D⁻¹A X | columns of labels]`: features, mean of the neighbours' features, other nodes' labels.
 
     A has no self-loops, so the label of a node is not in its own row. Sparse features are scaled to rows of length one.
 
     Args:
         problem: graph, features and known labels.
         neighbours: whether to add the blocks of the neighbours; without them the rows are X.
+        inputs: the columns of labels; default the neighbours' numbers of known labels, `A M_t Y`.
     """
-    own = problem.once("rows of features", lambda: _features(problem))
     if not neighbours:
-        return own
-    mean = problem.once("rows of neighbours", lambda: _mean_of_neighbours(problem, own))
-    counts = (_operator(problem, "none") @ problem.labels.onehot.cpu().numpy()).astype(own.dtype)
-    if sp.issparse(own):
-        return sp.csr_array(sp.hstack([own, mean, sp.csr_array(counts)], format="csr"))
-    return np.hstack([own, mean, counts])
+        return own_features(problem)
+    inputs = COUNTS.of(problem, problem.labels.onehot) if inputs is None else inputs
+    return beside(features(problem), inputs)
 
 
-def _features(problem: Problem) -> Rows:
+def features(problem: Problem) -> Rows:
+    """Return `[X | D⁻¹A X]`."""
+
+    def make() -> Rows:
+        own = own_features(problem)
+        mean = Adjacency.normalized(problem.edges.without_self_loops(), "row", self_loops=False)
+        return beside(own, _in_numpy(mean) @ own)
+
+    return problem.once("features of neighbourhoods", make)
+
+
+def own_features(problem: Problem) -> Rows:
+    """Return X; sparse rows are divided by their lengths."""
+    return problem.once("rows of features", lambda: _own_features(problem))
+
+
+def beside(left: Rows, right: Rows) -> Rows:
+    """Return two blocks of columns as one, sparse if the left one is."""
+    if sp.issparse(left):
+        return sp.csr_array(sp.hstack([left, sp.csr_array(right)], format="csr"))
+    return np.hstack([left, np.asarray(right)])
+
+
+def _own_features(problem: Problem) -> Rows:
     x = problem.x
     if x is None:
         return np.zeros((len(problem.labels.mask), 0))
@@ -49,16 +171,5 @@ def _features(problem: Problem) -> Rows:
     return sp.csr_array(sp.diags_array(1 / np.where(length > 0, length, 1)) @ matrix)
 
 
-def _mean_of_neighbours(problem: Problem, own: Rows) -> Rows:
-    mean = _operator(problem, "row") @ own
-    return sp.csr_array(mean) if sp.issparse(own) else np.asarray(mean)
-
-
-def _operator(problem: Problem, normalization: Any) -> sp.csr_array:
-    """Return A or D⁻¹A without self-loops, in double precision."""
-
-    def make() -> sp.csr_array:
-        edges = problem.edges.without_self_loops()
-        return sp.csr_array(Adjacency.normalized(edges, normalization, self_loops=False).to_scipy(), dtype=np.float64)
-
-    return problem.once(("neighbours", normalization), make)
+def _in_numpy(adj: Adjacency) -> sp.csr_array:
+    return sp.csr_array(adj.to_scipy(), dtype=np.float64)

@@ -186,6 +186,20 @@ class LabelWeight(NamedTuple):
     adjacency: Adjacency
 
 
+class Effects(NamedTuple):
+    """What known labels do for the state of one class at one node.
+
+    Attributes:
+        gains: what each label adds to it, compared with having to predict the label (n).
+        shares: how much of it comes from each label, compared with a node about which nothing is said (n).
+        together: how much of it comes from all labels together.
+    """
+
+    gains: Tensor
+    shares: Tensor
+    together: float
+
+
 @dataclass(frozen=True, eq=False)
 class BoundMethod(ABC):
     """A method bound to a problem: the value that `method.on(problem)` returns.
@@ -258,6 +272,10 @@ class BoundMethod(ABC):
             start: the label state at which the solve starts, default zero. Methods without a `map` ignore it.
             solver: solver to use instead of the method's own. Methods without a `map` ignore it.
         """
+
+    def effects(self, prediction: Prediction, node: int, number: int) -> Effects | None:  # noqa: ARG002
+        """Return what the known labels do for class `number` at a node; None: the `map` has to be differentiated."""
+        return None
 
     def choose(self, score: Score) -> None:  # noqa: B027
         """Choose by validation score what is not trained, such as a number of steps; later predictions use it."""

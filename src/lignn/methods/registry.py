@@ -44,6 +44,15 @@ FACTORIES: dict[str, Callable[..., Method]] = {
     "ensemble": Ensemble,
 }
 
+ROWS = ("logistic", "boosted")
+"""The classifiers of rows."""
+
+AS_INPUTS: dict[str, dict[str, Any]] = {
+    "label_input": {"hops": 2, "shares": True, "label_folds": 10},
+    "label_reuse": {"hops": 2, "shares": True, "label_folds": 10, "max_steps": 10},
+}
+"""Methods that a classifier of rows can be the base of, and the options that make it this method."""
+
 MEMBERS: tuple[Mapping[str, Any], ...] = ({"method": BASELINE}, {"method": "label_input"})
 """Members of an ensemble that names none."""
 
@@ -58,7 +67,7 @@ def build(
     *,
     backbone: Spec = "gcn",
     backbone_options: Mapping[str, Any] | None = None,
-    base: str = "backbone",
+    base: str | None = None,
     generator: Generator | None = None,
     edge_types: Sequence[str] | None = None,
     **options: Any,
@@ -71,7 +80,8 @@ def build(
         num_classes: c.
         backbone: name, class or instance of the network, for methods that have a backbone.
         backbone_options: the network's own settings, such as `hidden` and `dropout`.
-        base: the method that `correct_and_smooth` corrects.
+        base: the method that `correct_and_smooth` corrects, or the classifier of rows that takes the place of the
+            network in `label_input` and `label_reuse`; default the network.
         generator: draws the weights.
         edge_types: names of the types of edges, for networks that tell them apart; None for edges without types.
         options: the method's own settings. For methods with a solver, `tol` and `max_steps` may be given beside the
@@ -80,6 +90,11 @@ def build(
     if name not in FACTORIES:
         raise ConfigError(f"method {name!r} is unknown; {did_you_mean(name, NAMES)}")
     network, sizes = dict(backbone_options or {}), (num_features, num_classes)
+    base = checked_base(name, base)
+    if over_rows(name, base):
+        return _call(base, sizes, AS_INPUTS[name] | options, edge_types=edge_types)
+    if name in ROWS:
+        return _call(name, sizes, options, edge_types=None)
 
     def resolved(spec: Spec, label_inputs: int, **fixed: Any) -> Any:
         return resolve(spec, *sizes, label_inputs, generator, edge_types, **(network | fixed))
@@ -95,19 +110,33 @@ def build(
             return _call(name, sizes, network | options, generator=generator)
         case "base":
             more: dict[str, Any] = {"backbone_options": network, "generator": generator, "edge_types": edge_types}
-            loss = options.pop("loss", None)
-            if loss is not None and base in METHODS and "loss" in METHODS[base].parameters:
-                more["loss"] = loss
+            of_base = {option: options.pop(option) for option in ("loss", "label_folds") if option in options}
+            more |= {option: value for option, value in of_base.items() if option in METHODS[base].parameters}
             inner = build(base, num_features, num_classes, backbone=backbone, **more)
             return _call(name, (inner,), options)
         case "members":
             more = {"backbone": backbone, "generator": generator, "edge_types": edge_types}
             given = options.pop("members", None) or MEMBERS
             return _call(name, ([_member(sizes, network, more, **one) for one in given],), options)
-        case "rows":
-            return _call(name, sizes, options)
-        case "none":
+        case _:
             return _call(name, (), options)
+
+
+def checked_base(name: str, base: str | None) -> str:
+    """Return the base of a method, by default the network; refuse one that the method cannot have."""
+    choices = NAMES if METHODS[name].network == "base" else (BASELINE, *ROWS) if name in AS_INPUTS else ()
+    if base is None:
+        return BASELINE
+    if not choices:
+        raise ConfigError(f"base: method {name!r} has none, only {', '.join(['correct_and_smooth', *AS_INPUTS])}")
+    if base not in choices:
+        raise unknown("base", base, choices)
+    return base
+
+
+def over_rows(name: str, base: str | None) -> bool:
+    """Return whether a classifier of rows takes the place of the method's network."""
+    return name in AS_INPUTS and base in ROWS
 
 
 def _member(
@@ -116,13 +145,16 @@ def _member(
     """Return a member of an ensemble; what it does not name is that of the ensemble."""
     options = {**ensemble, **own}
     if "backbone_options" not in own:
-        known = network_options(method, options["backbone"], options.get("base", BASELINE))
+        known = network_options(method, options["backbone"], options.get("base"))
         options["backbone_options"] = {option: value for option, value in network.items() if option in known}
     return build(method, sizes[0], sizes[1], **options)
 
 
-def network_options(name: str, backbone: Spec, base: str = "backbone") -> set[str]:
+def network_options(name: str, backbone: Spec, base: str | None = None) -> set[str]:
     """Return the options that the network of a method takes; PyG's `hidden_channels` is called `hidden`."""
+    base = checked_base(name, base)
+    if over_rows(name, base):
+        return set()
     match METHODS[name].network:
         case "base":
             return network_options(base, backbone)

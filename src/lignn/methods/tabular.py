@@ -1,30 +1,47 @@
 """Classifiers of rows as methods of a graph: what one would use without graph networks.
 
-Both learn from `[X | D⁻¹A X | A M_t Y]` (`neighbourhood`), or from the features alone. They are fitted at once, without
-epochs; `choose` picks how much they are regularised by validation score.
+Both learn from `[X | D⁻¹A X | columns of labels]` (`neighbourhood`), or from the features alone. They are fitted at
+once, without epochs; `choose` picks how much they are regularised by validation score.
+
+Known labels are hidden in folds while a classifier learns, which is the masked label strategy without a gradient: the
+row of a node has labels of other folds only. It is not enough to leave out the node's own label. A share of the labels
+in a group, with the own one left out, is smaller for nodes of that class, so it tells the label.
 """
 
 from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
 
-from lignn.equilibrium.solvers import Solver
+from lignn.equilibrium import solve
+from lignn.equilibrium.solvers import Picard, Solver
 from lignn.errors import ConfigError, InputError
 from lignn.methods.method import Method
-from lignn.methods.neighbourhood import Rows, rows, width
-from lignn.methods.problem import BoundMethod, Prediction, Problem, Score
+from lignn.methods.neighbourhood import (
+    LabelColumns,
+    Rows,
+    beside,
+    features,
+    rows,
+    width,
+    with_presence,
+    without_rounding,
+)
+from lignn.methods.problem import BoundMethod, Effects, Prediction, Problem, Score
 
 if TYPE_CHECKING:
     import lightgbm
 
+_SEED = 0
+"""Seed of the folds in which labels are hidden, and of the trees."""
 _STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)
 _STEPS = 300
 _NEVER = -20.0
@@ -38,24 +55,63 @@ _TREES: dict[str, Any] = {
     "verbosity": -1,
     "deterministic": True,
     "force_row_wise": True,
-    "seed": 0,
+    "seed": _SEED,
 }
 
 
 class Tabular(Method):
-    """A classifier of rows. `chosen` is the place of the variant that is used among those that were fitted.
+    """A classifier of rows, `Ŷ = f([X | D⁻¹A X | columns of (I - M_t) Ŷ + M_t Y])`.
+
+    With one step, labels of unknown nodes are not in the rows. With more, predictions take their place until they no
+    longer change. The classifier is then fitted twice: on known labels alone, and on these and its predictions, which
+    are made for each fold without the labels of that fold.
 
     Args:
+        num_features: width of the features.
+        num_classes: c.
         neighbours: whether rows have the blocks of the neighbours, or features alone.
-        columns: number of columns of a row.
+        hops: 1 for labels of neighbours; 2 also for labels of nodes that share a neighbour.
+        shares: share of each class and number of labels as columns, instead of the number of each class.
+        label_folds: number of folds in which known labels are hidden while learning; 0 to hide none.
+        max_steps: maximum number of steps; 1 if predictions are not fed back.
+        tol: root mean square change of the predictions below which they are not fed back again.
+        edge_types: names of the types of edges whose labels are counted apart; None for all edges together.
+
+    Attributes:
+        chosen: the place of the variant that is used among those that were fitted.
     """
 
-    def __init__(self, neighbours: bool, columns: int) -> None:
+    def __init__(
+        self,
+        num_features: int,
+        num_classes: int,
+        neighbours: bool = True,
+        hops: int = 1,
+        shares: bool = False,
+        label_folds: int = 0,
+        max_steps: int = 1,
+        tol: float = 1e-3,
+        edge_types: Sequence[str] | None = None,
+    ) -> None:
         super().__init__()
-        if not columns:
+        if label_folds < 0 or label_folds == 1:
+            raise ConfigError(f"label_folds: at least 2, or 0 to hide no labels, is needed, got {label_folds!r}")
+        if max_steps < 1:
+            raise ConfigError(f"max_steps: at least 1 is needed, got {max_steps!r}")
+        if max_steps > 1 and not label_folds:
+            raise ConfigError("label_folds: labels must be hidden if predictions are fed back; give at least 2")
+        self.labels = LabelColumns(hops, tuple(edge_types or ()), shares)
+        self.columns = width(num_features, num_classes, neighbours, self.labels)
+        if not self.columns:
             raise InputError("the graph has no features, and neighbours=False leaves nothing else; leave it out")
-        self.neighbours = neighbours
+        self.neighbours, self.label_folds = neighbours, label_folds
+        self.solver = Picard(tol=tol, max_steps=max_steps)
+        self.num_classes = num_classes
         self.chosen: int | None = None
+        self.reset()
+
+    def reset(self) -> None:
+        """Create the weights, for classifiers that have them as tensors."""
 
     @abstractmethod
     def fit_rows(self, table: Rows, target: np.ndarray, weight: np.ndarray | None, multilabel: bool) -> None:
@@ -70,16 +126,48 @@ class Tabular(Method):
     def scores(self, table: Rows, multilabel: bool, variant: int | None) -> np.ndarray:
         """Return probabilities of one variant; for None of the chosen one."""
 
+    @property
+    def feeds_back(self) -> bool:
+        """Whether predictions are inputs too."""
+        return self.neighbours and self.solver.max_steps > 1
+
     def learn(self, problem: Problem) -> bool:
         """Fit to the known nodes of the problem."""
+        labels = problem.labels
+        if not (self.neighbours and self.label_folds):
+            self._fit(problem, [(labels.mask, labels.onehot)])
+            return True
+        folds = labels.folds(self.label_folds, Generator().manual_seed(_SEED))
+        self._fit(problem, [(fold.supervised, fold.given.onehot) for fold in folds])
+        if self.feeds_back:
+            guesses = [self.probabilities(problem, fold.given.onehot) * fold.shown for fold in folds]
+            self._fit(problem, [(f.supervised, f.given.clamp(guess)) for f, guess in zip(folds, guesses, strict=True)])
+        return True
+
+    def _fit(self, problem: Problem, parts: Sequence[tuple[Tensor, Tensor]]) -> None:
+        """Fit to parts of the known nodes (masks), each with rows made from a label state of its own."""
         labels = problem.labels
         known = labels.mask.numpy()
         target = labels.onehot.cpu().numpy()[known]
         weight = None
         if labels.class_weight is not None:
             weight = target @ labels.class_weight.cpu().numpy().astype(np.float64)
-        self.fit_rows(rows(problem, self.neighbours)[known], target, weight, labels.multilabel)
-        return True
+        self.fit_rows(self._table(problem, parts)[known], target, weight, labels.multilabel)
+
+    def _table(self, problem: Problem, parts: Sequence[tuple[Tensor, Tensor]]) -> Rows:
+        """Return rows of all nodes; those of each part have the labels of its state, others have none."""
+        if not self.neighbours:
+            return rows(problem, False)
+        inputs = np.zeros((problem.labels.num_nodes, self.labels.width(problem.labels.num_classes)))
+        for nodes, state in parts:
+            inputs[nodes.numpy()] = self.labels.of(problem, state)[nodes.numpy()]
+        return rows(problem, True, inputs)
+
+    def probabilities(self, problem: Problem, state: Tensor, variant: int | None = None) -> Tensor:
+        """Return the probabilities of all nodes for a label state (n×c)."""
+        labels = problem.labels
+        table = self._table(problem, [(torch.ones_like(labels.mask), state)])
+        return torch.from_numpy(self.scores(table, labels.multilabel, variant)).to(labels.onehot)
 
     def on(self, problem: Problem) -> BoundTabular:
         """Bind the method to a problem."""
@@ -93,7 +181,7 @@ class Tabular(Method):
 
 @dataclass(frozen=True, eq=False)
 class BoundTabular(BoundMethod):
-    """A bound classifier of rows of features: one pass, in which labels have no part."""
+    """A bound classifier of rows; labels have no part in rows of features."""
 
     method: Tabular
 
@@ -103,43 +191,64 @@ class BoundTabular(BoundMethod):
         self.method.chosen = int(np.argmax(found))
 
     def solve(self, start: Tensor | None = None, solver: Solver | None = None) -> Prediction:  # noqa: ARG002
-        """Return the output of the classifier; there is nothing to solve."""
+        """Predict from known labels, and with several steps feed predictions back. Every solve starts from zero."""
         return self._predicted(None)
 
     def _predicted(self, variant: int | None) -> Prediction:
         labels = self.problem.labels
-        table = rows(self.problem, self.method.neighbours)
-        found = self.method.scores(table, labels.multilabel, variant)
-        return Prediction(self, torch.from_numpy(found).to(labels.onehot))
+
+        def step(state: Tensor) -> Tensor:
+            return self.method.probabilities(self.problem, labels.clamp(state), variant)
+
+        if not self.method.feeds_back:
+            return Prediction(self, step(torch.zeros_like(labels.onehot)))
+        solution = solve(step, torch.zeros_like(labels.onehot), self.method.solver, throw=False)
+        return Prediction(self, solution.value, solution)
 
 
 @dataclass(frozen=True, eq=False)
 class BoundNeighbourhood(BoundTabular):
-    """A bound classifier of rows that have the known labels of the neighbours."""
+    """A bound classifier of rows that have the known labels of other nodes."""
 
     takes_labels: ClassVar[bool] = True
+
+    def effects(self, prediction: Prediction, node: int, number: int) -> Effects:
+        """Return what the known labels do for a prediction, by making its row again without them.
+
+        Predictions that are fed back stay as they are.
+        """
+        labels, columns, solution = self.problem.labels, self.method.labels, prediction.solution
+        given = with_presence(labels.onehot if solution is None else labels.clamp(solution.value))
+        weights = np.stack([way.weights(node) for way in columns.ways(self.problem)])
+        sums = (weights @ given)[:, None]
+        known = np.flatnonzero(labels.mask.numpy() & (weights != 0).any(0))
+        known_weights = weights[:, known, None]
+        without = sums - known_weights * given[known]
+        instead = without if solution is None else without + known_weights * with_presence(solution.value)[known]
+        without_all = sums - (known_weights * given[known]).sum(1, keepdims=True)
+        changed = without_rounding(np.concatenate([sums, without_all, without, instead], axis=1), sums)
+        inputs = np.hstack([columns.shown(each) for each in changed])
+        table = beside(features(self.problem)[np.full(len(inputs), node)], inputs)
+        now, nothing, *others = self.method.scores(table, labels.multilabel, None)[:, number].tolist()
+        gains, shares = torch.zeros(2, labels.num_nodes, dtype=torch.float64)
+        shares[known] = now - torch.tensor(others[: len(known)], dtype=torch.float64)
+        gains[known] = now - torch.tensor(others[len(known) :], dtype=torch.float64)
+        return Effects(gains, shares, now - nothing)
 
 
 class Logistic(Tabular):
     """Logistic regression of scikit-learn: `Ŷ = σ(row W + b)`, with an L2 penalty chosen among five.
 
     Dense columns are standardised by the known rows. Multi-label tasks have one regression per class.
-
-    Args:
-        num_features: width of the features.
-        num_classes: c.
-        neighbours: as for `Tabular`.
     """
 
     weight: Tensor
     bias: Tensor
 
-    def __init__(self, num_features: int, num_classes: int, neighbours: bool = True) -> None:
-        columns = width(num_features, num_classes, neighbours)
-        super().__init__(neighbours, columns)
-        # One regression for each strength of the penalty.
-        self.register_buffer("weight", torch.zeros(len(_STRENGTHS), columns, num_classes))
-        self.register_buffer("bias", torch.zeros(len(_STRENGTHS), num_classes))
+    def reset(self) -> None:
+        """Create one regression for each strength of the penalty."""
+        self.register_buffer("weight", torch.zeros(len(_STRENGTHS), self.columns, self.num_classes))
+        self.register_buffer("bias", torch.zeros(len(_STRENGTHS), self.num_classes))
 
     @property
     def variants(self) -> int:
@@ -223,19 +332,10 @@ def _regression(table: Rows, wanted: np.ndarray, weight: np.ndarray | None, stre
 class Boosted(Tabular):
     """Boosted trees of LightGBM, with a number of rounds chosen among four; one class per node.
 
-    They are saved in LightGBM's own text format. Needs the extra `boosting`.
-
-    Args:
-        num_features: width of the features.
-        num_classes: c.
-        neighbours: as for `Tabular`.
+    They are saved in LightGBM's own text format.
     """
 
-    def __init__(self, num_features: int, num_classes: int, neighbours: bool = True) -> None:
-        super().__init__(neighbours, width(num_features, num_classes, neighbours))
-        self.num_classes = num_classes
-        self._booster: lightgbm.Booster | None = None
-        _lightgbm()
+    _booster: lightgbm.Booster | None = None
 
     @property
     def variants(self) -> int:
@@ -252,22 +352,28 @@ class Boosted(Tabular):
         """Restore what `get_extra_state` returned."""
         place, _, text = bytes(state.cpu().numpy()).decode().partition("\n")
         self.chosen = None if int(place) < 0 else int(place)
-        self._booster = _lightgbm().Booster(model_str=text) if text else None
+        if text:
+            from lightgbm import Booster
+
+            self._booster = Booster(model_str=text)
 
     def fit_rows(self, table: Rows, target: np.ndarray, weight: np.ndarray | None, multilabel: bool) -> None:
         """Boost for the largest number of rounds; earlier ones are parts of it."""
         if multilabel:
             raise ConfigError("method: 'boosted' needs one class per node, here a node may have several; try logistic")
-        trees = _lightgbm()
+        import lightgbm  # a plain fit of a network does not wait for it
+
         objective: dict[str, Any] = {"objective": "binary" if self.num_classes == 2 else "multiclass"}
         if self.num_classes > 2:
             objective |= {"num_class": self.num_classes}
         few = {"min_data_in_leaf": max(1, min(20, len(target) // 50)), "min_data_in_bin": 1}
         settings = _TREES | objective | few | {"num_threads": torch.get_num_threads()}
         matrix = sp.csr_matrix(table) if sp.issparse(table) else table
-        data = trees.Dataset(matrix, target.argmax(1), weight=weight, params={"feature_pre_filter": False, **settings})
+        data = lightgbm.Dataset(
+            matrix, target.argmax(1), weight=weight, params={"feature_pre_filter": False, **settings}
+        )
         rounds = _ROUNDS[-1] if self.chosen is None else _ROUNDS[self.chosen]
-        self._booster = trees.train(settings, data, rounds)
+        self._booster = lightgbm.train(settings, data, rounds)
 
     def scores(self, table: Rows, multilabel: bool, variant: int | None) -> np.ndarray:  # noqa: ARG002
         """Return the probabilities after the chosen number of rounds."""
@@ -276,18 +382,3 @@ class Boosted(Tabular):
         matrix = sp.csr_matrix(table) if sp.issparse(table) else table
         found = np.asarray(self._booster.predict(matrix, num_iteration=None if place is None else _ROUNDS[place]))
         return np.stack([1 - found, found], 1) if self.num_classes == 2 else found
-
-
-def _lightgbm() -> Any:
-    try:
-        import lightgbm
-    except ImportError as error:
-        raise ConfigError("method: 'boosted' needs LightGBM; pip install 'lignn[boosting]'") from error
-    return lightgbm
-
-
-def boosting_is_here() -> bool:
-    """Return whether LightGBM can be imported."""
-    from importlib.util import find_spec
-
-    return find_spec("lightgbm") is not None

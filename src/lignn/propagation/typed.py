@@ -46,7 +46,7 @@ class TypedAdjacency(Adjacency):
             both_directions: add the operators of the reversed edges, in the same order. They are types of their own.
             dtype: float32 or float64.
         """
-        kinds = list(_by_type(graph, types))
+        kinds = list(by_type(graph, types))
         if both_directions:
             kinds += [kind.replace(edge_index=kind.edge_index.flip(0)) for kind in kinds]
         parts = tuple(Adjacency.normalized(kind, "row", self_loops=False, dtype=dtype) for kind in kinds)
@@ -67,7 +67,7 @@ class TypedAdjacency(Adjacency):
         return Adjacency._wrap(csr, self.dtype).to(self.device)
 
 
-def _by_type(graph: Graph, types: Sequence[str]) -> Iterator[Graph]:
+def by_type(graph: Graph, types: Sequence[str]) -> Iterator[Graph]:
     """Yield the graph with the edges of each type only."""
     if graph.edge_type is None or graph.edge_types is None:
         if types:
