@@ -165,7 +165,7 @@ def test_they_are_built_with_two_hops_shares_and_types(base, name) -> None:
     assert isinstance(method, {"logistic": Logistic, "boosted": Boosted}[base])
     assert (method.labels.hops, method.labels.shares, method.labels.types) == (2, True, ("a", "b"))
     assert method.feeds_back == (name == "label_reuse")
-    assert method.columns == 2 * 5 + 2 * 2 * (3 + 1)
+    assert method.columns == 2 * 5 + 2 * 2 * 2 * 3
 
 
 def test_several_classes_a_node() -> None:

@@ -35,7 +35,7 @@ def expected(matrix: np.ndarray, onehot: np.ndarray) -> np.ndarray:
     for way in (matrix, two):
         count = (way @ onehot).sum(1, keepdims=True)
         shares = np.divide(way @ onehot, count, out=np.zeros_like(onehot), where=count > 0)
-        blocks += [shares, np.log1p(count)]
+        blocks += [shares, np.log1p(way @ onehot)]
     return np.hstack(blocks)
 
 
@@ -50,7 +50,7 @@ def test_shares_and_numbers_of_both_hops(change) -> None:
     problem = problem_of(graph)
     columns = LabelColumns(hops=2, shares=True)
     found = columns.of(problem, problem.labels.onehot)
-    assert found.shape[1] == columns.width(graph.num_classes) == 2 * (graph.num_classes + 1)
+    assert found.shape[1] == columns.width(graph.num_classes) == 4 * graph.num_classes
     assert np.allclose(found, expected(dense(graph), problem.labels.onehot.numpy()), atol=1e-6)
 
 

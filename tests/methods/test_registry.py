@@ -137,7 +137,7 @@ def test_correct_and_smooth_stands_behind_any_method():
             "base: method 'lignn' has none, only correct_and_smooth",
         ),
         ("label_input", {"base": "boosted", "hop": 1}, "method 'boosted' has no option 'hop'; did you mean 'hops'?"),
-        ("label_input", {"base": "boosted", "hops": 3}, "hops: 1 or 2 is needed, got 3"),
+        ("label_input", {"base": "boosted", "hops": 3}, "hops: 0, 1 or 2 is needed, got 3"),
         ("label_input", {"base": "logistic", "label_folds": 1}, "label_folds: at least 2, or 0 to hide no labels"),
         (
             "label_reuse",

@@ -58,7 +58,7 @@ def test_an_unwritable_place_is_one_sentence(tmp_path):
 
 def test_provenance_is_plain_and_names_versions():
     made = json.loads(json.dumps(records.provenance()))
-    assert set(made["versions"]) == {"lignn", "python", "torch", "numpy", "scipy", "numba"}
+    assert set(made["versions"]) == {"lignn", "python", "torch", "numpy", "scipy", "numba", "scikit-learn", "lightgbm"}
     assert made["commit"] is None or len(made["commit"]["hash"]) == 40
 
 

@@ -89,8 +89,8 @@ def _plan(study: Study, agenda: Agenda, jobs: int, out: Path) -> dict[str, Any]:
     """Return what would be run, and how long it would take."""
     from lignn.studies import estimate, records, runner
 
-    here = {dataset: runner.is_here(dataset) for dataset in {run.config.dataset for run in agenda.todo}}
-    todo = [run for run in agenda.todo if here[run.config.dataset]]
+    here = {graph: runner.is_here(graph) for graph in {run.config.graph for run in agenda.todo}}
+    todo = [run for run in agenda.todo if here[run.config.graph]]
     known = [record for file in sorted(out.glob("*.jsonl")) for record in records.read(file)]
     left = estimate.time_left(todo, known, jobs)
     return {
@@ -99,7 +99,7 @@ def _plan(study: Study, agenda: Agenda, jobs: int, out: Path) -> dict[str, Any]:
         "there": len(agenda.done),
         "failed_before": _failures(agenda.done),
         "to_do": len(todo),
-        "not_here": Counter(run.config.dataset for run in agenda.todo if not here[run.config.dataset]),
+        "not_here": Counter(run.config.dataset for run in agenda.todo if not here[run.config.graph]),
         "seconds": left.seconds,
         "without_estimate": left.unknown,
         "time": str(left),

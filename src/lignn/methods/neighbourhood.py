@@ -55,9 +55,9 @@ class LabelColumns:
     """What a row says of other nodes' labels, for each type of edges and each hop apart.
 
     Attributes:
-        hops: 1 for neighbours; 2 also for nodes that share a neighbour.
+        hops: 1 for neighbours; 2 also for nodes that share a neighbour; 0 for no labels.
         types: names of the types of edges; empty for all edges together.
-        shares: share of each class and logarithm of the number of labels, instead of the number of each class.
+        shares: share of each class and logarithm of its number, instead of the number alone.
     """
 
     hops: int = 1
@@ -65,12 +65,12 @@ class LabelColumns:
     shares: bool = False
 
     def __post_init__(self) -> None:
-        if self.hops not in (1, 2):
-            raise ConfigError(f"hops: 1 or 2 is needed, got {self.hops!r}")
+        if self.hops not in (0, 1, 2):
+            raise ConfigError(f"hops: 0, 1 or 2 is needed, got {self.hops!r}")
 
     def width(self, num_classes: int) -> int:
         """Return the number of columns."""
-        return max(len(self.types), 1) * self.hops * (num_classes + self.shares)
+        return max(len(self.types), 1) * self.hops * num_classes * (1 + self.shares)
 
     def ways(self, problem: Problem) -> list[Way]:
         """Return the ways in which labels reach a node, in the order of the columns."""
@@ -80,7 +80,8 @@ class LabelColumns:
             found = []
             for part in by_type(edges, self.types) if self.types else [edges]:
                 matrix = _in_numpy(Adjacency.normalized(part, "none", self_loops=False))
-                found.append(Way(matrix, None))
+                if self.hops >= 1:
+                    found.append(Way(matrix, None))
                 if self.hops == 2:
                     found.append(Way(matrix, np.asarray(matrix.multiply(matrix.T).sum(1)).ravel()))
             return found
@@ -90,7 +91,8 @@ class LabelColumns:
     def of(self, problem: Problem, state: Tensor) -> np.ndarray:
         """Return the columns for a label state (n×c), whose rows of zeros stand for unknown labels."""
         present = with_presence(state)
-        return np.hstack([self.shown(way.sums(present)) for way in self.ways(problem)])
+        blocks = [self.shown(way.sums(present)) for way in self.ways(problem)]
+        return np.hstack(blocks) if blocks else present[:, :0]
 
     def shown(self, sums: np.ndarray) -> np.ndarray:
         """Return the columns of sums of labels and, in the last column, of their number."""
@@ -98,7 +100,7 @@ class LabelColumns:
             return sums[:, :-1]
         total = sums[:, -1:]
         shares = np.divide(sums[:, :-1], total, out=np.zeros_like(sums[:, :-1]), where=total > 0)
-        return np.hstack([shares, np.log1p(np.maximum(total, 0))])
+        return np.hstack([shares, np.log1p(np.maximum(sums[:, :-1], 0))])
 
 
 def without_rounding(left: np.ndarray, whole: np.ndarray) -> np.ndarray:

@@ -46,7 +46,7 @@ _STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)
 _STEPS = 300
 _NEVER = -20.0
 """Logit of a class that no known node has."""
-_ROUNDS = (20, 50, 100, 200)
+_ROUNDS = (20, 50, 100, 200, 400)
 _TREES: dict[str, Any] = {
     "learning_rate": 0.1,
     "num_leaves": 15,
@@ -70,8 +70,8 @@ class Tabular(Method):
         num_features: width of the features.
         num_classes: c.
         neighbours: whether rows have the blocks of the neighbours, or features alone.
-        hops: 1 for labels of neighbours; 2 also for labels of nodes that share a neighbour.
-        shares: share of each class and number of labels as columns, instead of the number of each class.
+        hops: 1 for labels of neighbours; 2 also for labels of nodes that share a neighbour; 0 for no labels.
+        shares: share of each class and logarithm of its number as columns, instead of the number alone.
         label_folds: number of folds in which known labels are hidden while learning; 0 to hide none.
         max_steps: maximum number of steps; 1 if predictions are not fed back.
         tol: root mean square change of the predictions below which they are not fed back again.
@@ -127,14 +127,19 @@ class Tabular(Method):
         """Return probabilities of one variant; for None of the chosen one."""
 
     @property
+    def takes_labels(self) -> bool:
+        """Whether rows have columns of labels."""
+        return self.neighbours and self.labels.hops > 0
+
+    @property
     def feeds_back(self) -> bool:
         """Whether predictions are inputs too."""
-        return self.neighbours and self.solver.max_steps > 1
+        return self.takes_labels and self.solver.max_steps > 1
 
     def learn(self, problem: Problem) -> bool:
         """Fit to the known nodes of the problem."""
         labels = problem.labels
-        if not (self.neighbours and self.label_folds):
+        if not (self.takes_labels and self.label_folds):
             self._fit(problem, [(labels.mask, labels.onehot)])
             return True
         folds = labels.folds(self.label_folds, Generator().manual_seed(_SEED))
@@ -171,7 +176,7 @@ class Tabular(Method):
 
     def on(self, problem: Problem) -> BoundTabular:
         """Bind the method to a problem."""
-        return (BoundNeighbourhood if self.neighbours else BoundTabular)(self, problem)
+        return (BoundNeighbourhood if self.takes_labels else BoundTabular)(self, problem)
 
     def adopt_choices(self, other: Method) -> None:
         """Take over the chosen variant."""
@@ -330,7 +335,7 @@ def _regression(table: Rows, wanted: np.ndarray, weight: np.ndarray | None, stre
 
 
 class Boosted(Tabular):
-    """Boosted trees of LightGBM, with a number of rounds chosen among four; one class per node.
+    """Boosted trees of LightGBM, with a number of rounds chosen among five; one class per node.
 
     They are saved in LightGBM's own text format.
     """

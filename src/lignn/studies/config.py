@@ -15,10 +15,10 @@ from lignn.declarations import DEFAULT_METRIC, METRICS, PRECISIONS
 from lignn.errors import ConfigError, did_you_mean
 
 CHOICES = {
-    "task": ("train", "label_transitions"),
+    "task": ("train", "classify", "label_transitions"),
     "precision": PRECISIONS,
     "metric": tuple(METRICS),
-    "split.kind": ("paper", "public", "published", "stratified"),
+    "split.kind": ("paper", "public", "published", "stratified", "per_class", "random", "by_time"),
 }
 """Allowed values of the settings that are a choice."""
 
@@ -29,15 +29,18 @@ class RunConfig:
 
     Attributes:
         dataset: name of the dataset.
-        task: `train` a method, or measure the `label_transitions` of the dataset.
-        dataset_options: options of `datasets.load`.
+        task: `train` a method, `classify` nodes whose labels are hidden from a `NodeClassifier`, or measure the
+            `label_transitions` of the dataset.
+        dataset_options: options of `datasets.load`; `graph` is the name of the graph if that of the dataset is another.
         split: `kind` is `paper` (the splits of Table 2: 10 nodes a class, 500, 1000), `public` (those of the dataset),
-            `published` (60/20/20 of Amazon Photo and Coauthor Physics, one for all runs) or `stratified` (with
-            `fractions`, and `seed` for one split of all runs); `number` chooses one of them.
+            `published` (60/20/20 of Amazon Photo and Coauthor Physics, one for all runs), `stratified` (with
+            `fractions`, and `seed` for one split of all runs), `per_class` (`labels` a class by `seed`, all others for
+            test), `random` (a fifth of all nodes for test, by the seeds in `states`) or `by_time` (the latest fifth of
+            the labels for test); `number` chooses one of them.
         inductive: train without the edges of held-out nodes.
         backbone: `name` and options; empty for a method without backbone.
         method: `name` and options.
-        training: arguments of `training.Settings`.
+        training: arguments of `training.Settings`, or more parameters of `NodeClassifier`.
         seed: seed of weights, masks and dropout.
         precision: floating-point type of all computations.
         curve: record the test score of every epoch.
@@ -73,7 +76,7 @@ class RunConfig:
 
     def _check(self, where: str) -> None:
         chosen = {"task": self.task, "precision": self.precision, "metric": self.metric}
-        if self.task == "train":
+        if self.task in ("train", "classify"):
             chosen["split.kind"] = self.split.get("kind", "")
             if "name" not in self.method:
                 raise ConfigError(f"{where}: method has no name")
@@ -85,6 +88,11 @@ class RunConfig:
         """Return the config as nested plain values; records without a metric have the default one."""
         values = asdict(self)
         return values if self.metric != DEFAULT_METRIC else {k: v for k, v in values.items() if k != "metric"}
+
+    @property
+    def graph(self) -> str:
+        """The name of the graph."""
+        return self.dataset_options.get("graph", self.dataset)
 
     @property
     def identity(self) -> str:

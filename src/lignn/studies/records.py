@@ -120,7 +120,7 @@ def scores(records: Iterable[Record]) -> Cells:
 
 def provenance() -> dict[str, Any]:
     """Return versions, machine, and the commit if the code runs from a checkout."""
-    versions = {name: version(name) for name in ("torch", "numpy", "scipy", "numba")}
+    versions = {name: version(name) for name in ("torch", "numpy", "scipy", "numba", "scikit-learn", "lightgbm")}
     return {
         "versions": {"lignn": lignn.__version__, "python": platform.python_version()} | versions,
         "commit": _commit(Path(lignn.__file__).parent),

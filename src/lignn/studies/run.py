@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -12,15 +13,25 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Generator
+from torch import Generator, Tensor
 
 from lignn import datasets, methods
+from lignn.classifier import NodeClassifier
 from lignn.datasets import places
-from lignn.errors import ConfigError, DatasetError, LignnError, did_you_mean
+from lignn.declarations import DEFAULT_METRIC
+from lignn.errors import (
+    ConfigError,
+    ConvergenceWarning,
+    DatasetError,
+    ImbalanceWarning,
+    LignnError,
+    did_you_mean,
+)
 from lignn.evaluation import peak
 from lignn.graph import Graph, Split, measures, splits
 from lignn.labels import KnownLabels
 from lignn.methods import Method
+from lignn.studies import graphs, payments
 from lignn.studies.config import RunConfig
 from lignn.studies.resolved import resolved, without_name
 from lignn.training import Assembly, History, Metric, Scorer, Settings, assemble, scorer
@@ -57,12 +68,18 @@ def settings_of(training: Mapping[str, Any]) -> Settings:
 
 def choose_split(graph: Graph, split: Mapping[str, Any]) -> tuple[int, Split]:
     """Return number and split that `RunConfig.split` describes; public splits are reused if there are too few."""
-    number = split["number"]
-    if split["kind"] == "paper":
+    number, kind = split["number"], split["kind"]
+    if kind == "per_class":
+        return number, splits.per_class(graph, split["labels"], 0, 0, split["seed"], number + 1)[number]
+    if kind == "random":
+        return number, payments.published_split(graph, split["states"][number])
+    if kind == "by_time":
+        return number, splits.by_time(graph, (0.8, 0.0, 0.2))
+    if kind == "paper":
         return number, splits.per_class(graph, seed=splits.PAPER_SEED, runs=number + 1)[number]
-    if split["kind"] == "stratified":
+    if kind == "stratified":
         return number, splits.stratified(graph, split["fractions"], seed=split.get("seed", number))
-    if split["kind"] == "published":
+    if kind == "published":
         return 0, _published_split(graph)
     if not graph.splits:
         raise ConfigError(f"{graph.name} has no public split; choose another kind")
@@ -85,7 +102,8 @@ def perform(config: RunConfig) -> dict[str, Any]:
     """Return the result of a run, with its wall and processor time, peak memory and number of threads."""
     peak.reset()
     wall, processor = time.perf_counter(), time.process_time()
-    result = _transitions(config) if config.task == "label_transitions" else _train(config)
+    tasks = {"train": _train, "classify": _classify, "label_transitions": _transitions}
+    result = tasks[config.task](config)
     seconds = {"seconds": time.perf_counter() - wall, "processor_seconds": time.process_time() - processor}
     return result | seconds | {"peak_memory_mib": peak.resident("VmHWM"), "threads": torch.get_num_threads()}
 
@@ -113,6 +131,42 @@ def _train(config: RunConfig) -> dict[str, Any]:
         "settings": settings,
     }
     return result | ({"curve": [record["test"] for record in history.epochs]} if config.curve else {})
+
+
+def _classify(config: RunConfig) -> dict[str, Any]:
+    """Fit a classifier without the labels that are to be found, and score it on these by several metrics."""
+    graph = graphs.load(config.graph)
+    number, split = choose_split(graph, config.split)
+    hidden = graph.labelled & ~(split.train | split.val)
+    assert graph.y is not None
+    given = graph.replace(y=torch.where(hidden, -1, graph.y), splits=())
+    if config.split["kind"] != "by_time":
+        given = given.replace(time=None)  # else the latest labels would be held back
+    parameters = dict(config.training) | {"method": config.method["name"], "precision": config.precision}
+    classifier = NodeClassifier(**parameters, method_options=without_name(config.method), seed=config.seed)
+    with warnings.catch_warnings():
+        for kind in (ConvergenceWarning, ImbalanceWarning):  # the record says the same in numbers
+            warnings.simplefilter("ignore", kind)
+        classifier.fit(given, split if split.val.any() else None)
+    probabilities, truth = torch.from_numpy(classifier.predict_proba())[hidden], graph.y[hidden]
+    scores = {
+        name: Metric(name, positive=_rarer(truth))(probabilities, probabilities.argmax(1), truth)
+        for name in ("f1_micro", "roc_auc", "average_precision")
+    }
+    solution = classifier._fitted.prediction.solution
+    return {
+        "split": number,
+        "scores": {"test": scores[config.training.get("metric", DEFAULT_METRIC)], **scores},
+        "nodes": len(truth),
+        "chosen": getattr(classifier.method_, "chosen", None),
+        "solve": None if solution is None else solution.record(),
+    }
+
+
+def _rarer(truth: Tensor) -> int | None:
+    """Return the rarer of two classes, None for more."""
+    counts = truth.bincount().tolist()
+    return int(counts[0] >= counts[1]) if len(counts) == 2 else None
 
 
 def solver_statistics(history: History) -> dict[str, Any]:

@@ -61,7 +61,8 @@ def execute(work: Agenda, jobs: int = 1, report: Report = lambda _: None) -> lis
 
     with records.appending(work.file) as there:
         todo = [run for run in work.todo if there.get(run.config.identity) != OK]  # another process may have run it
-        absent = unavailable(run.config.dataset for run in todo)
+        missing = unavailable(run.config.graph for run in todo)
+        absent = list(dict.fromkeys(run.config.dataset for run in todo if run.config.graph in missing))
         for dataset in absent:
             study = todo[0].study
             record = {"id": f"{study}/{dataset}", "study": study, "dataset": dataset, "status": UNAVAILABLE}
@@ -94,21 +95,24 @@ def record_each(file: Path, function: Callable[[Any], Record], tasks: Sequence[A
 def is_here(dataset: str) -> bool:
     """Return whether a dataset needs no download; its file is not read."""
     from lignn.datasets import catalogue, places
+    from lignn.studies import graphs
 
+    if dataset in graphs.OWN:
+        return graphs.is_here(dataset)
     entry = catalogue.find(dataset)
     return not entry.is_stored or places.find(entry.name) is not None
 
 
 def unavailable(names: Iterable[str]) -> list[str]:
     """Try to download the datasets that are not here, and return those for which this fails."""
-    from lignn import datasets
+    from lignn.studies import graphs
 
     absent = []
     for name in dict.fromkeys(names):
         if is_here(name):
             continue
         try:
-            datasets.load(name)
+            graphs.load(name)
         except DatasetError:
             absent.append(name)
     return absent

@@ -10,7 +10,7 @@ A study has these tables:
 A case has these keys besides its settings:
 
 - `row`: name of the row; `{method.mask_rate}` is replaced by that setting.
-- `against`: row that it is compared with.
+- `against`: row that it is compared with, with settings in it too.
 - `use`: names of `[shared.NAME]`.
 - `datasets`: its datasets; by default the keys of `on`, or else all of the study.
 - `vary`: lists of values by dotted name; all their combinations are run.
@@ -128,11 +128,11 @@ class Study:
             for values in itertools.product(*vary.values()):
                 varied = [_nested(name, value) for name, value in zip(vary, values, strict=True)]
                 settings = reduce(merged, [*parts, *varied], {"dataset": dataset})
-                if settings.get("task", "train") == "train":
+                if settings.get("task", "train") != "label_transitions":
                     first = settings.get("split", {}).get("first", 0)
                     settings = merged(settings, {"seed": number, "split": {"number": first + number}})
-                row = _filled(case["row"], settings)
-                yield Run(self.name, row, case.get("against"), RunConfig.of(settings, f"{self.name}, {row}, {dataset}"))
+                row, against = _filled(case["row"], settings), _filled(case.get("against", ""), settings) or None
+                yield Run(self.name, row, against, RunConfig.of(settings, f"{self.name}, {row}, {dataset}"))
 
 
 def _nested(name: str, value: Any) -> dict[str, Any]:
