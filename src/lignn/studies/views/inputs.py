@@ -1,6 +1,8 @@
-"""Rows that differ in one setting: scores by the metric of each dataset, gains over another row and over the first."""
+"""Rows that differ in one setting, by the metric of each dataset: scores, gains over another row and over the first."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from lignn.declarations import DEFAULT_METRIC, METRICS
 from lignn.evaluation.page import Block, Table
@@ -8,43 +10,68 @@ from lignn.evaluation.summary import mean_and_deviation, paired
 from lignn.studies.records import Record
 from lignn.studies.results import NOT_RUN, Results
 
-HEADER = ("", "dataset", "runs", "metric", "score", "gain", "gain over the first row", "s a run")
-CAPTION = (
-    "Test score (%), mean ± sample standard deviation; gains over the same splits and seeds: mean [95 % interval], "
-    "paired t-test. The first row is that of the same classifier. Processor seconds: mean"
-)
 _RANKS = ("roc_auc", "average_precision")
+Cells = dict[tuple[str, str], dict[int, float]]
+"""Scores in percent by run, of each row and dataset."""
 
 
 def view(results: Results) -> list[Block]:
-    """Return a table of scores and gains for each dataset."""
-    cells = results.good_by_cell
-    lines = []
-    for dataset in results.datasets:
-        rows = [row for row in results.rows if (row, dataset) in cells]
-        for row in rows:
-            own = cells[row, dataset]
-            base = own[0]["config"]["method"].get("base")
-            first = next(each for each in rows if cells[each, dataset][0]["config"]["method"].get("base") == base)
-            for metric in metrics_of(own[0]):
-                ours = scores(own, metric)
-                others = [scores(cells.get((name, dataset), []), metric) for name in (own[0]["against"], first)]
-                gains = [paired(ours, each) for each in others]
-                told = ["" if gain is None else str(gain) for gain in gains]
-                shown = f"{told[0]}\nover {own[0]['against']}" if told[0] else ""
-                first_gain = "" if first == row else told[1]
-                seconds = sum(record["processor_seconds"] for record in own) / len(own)
-                score, title = mean_and_deviation(ours.values()), METRICS[metric].title
-                lines.append((row, dataset, str(len(ours)), title, score, shown, first_gain, f"{seconds:.1f}"))
-    return [Table(CAPTION, HEADER, lines)] if lines else [NOT_RUN]
+    """Return a table of scores and one of gains for each metric, and the time of a run."""
+    blocks: list[Block] = []
+    for metric in (DEFAULT_METRIC, *_RANKS):
+        cells = {
+            cell: {record["seed"]: 100 * record["scores"][metric] for record in records}
+            for cell, records in results.good_by_cell.items()
+            if metric in metrics_of(records[0])
+        }
+        datasets = [dataset for dataset in results.datasets if any(cell[1] == dataset for cell in cells)]
+        if datasets:
+            blocks += [_scores(results, cells, metric, datasets), _gains(results, cells, metric, datasets)]
+    return [*blocks, _seconds(results)] if blocks else [NOT_RUN]
 
 
 def metrics_of(record: Record) -> tuple[str, ...]:
-    """Return the metrics that are shown: ranks where the run was chosen by one."""
+    """Return the metrics that are shown: both ranks where the run was chosen by one."""
     chosen = record["config"]["training"].get("metric", DEFAULT_METRIC)
     return _RANKS if chosen in _RANKS else (chosen,)
 
 
-def scores(records: list[Record], metric: str) -> dict[int, float]:
-    """Return scores in percent by seed."""
-    return {record["seed"]: 100 * record["scores"][metric] for record in records}
+def _scores(results: Results, cells: Cells, metric: str, datasets: Sequence[str]) -> Table:
+    def shown(row: str, dataset: str) -> str:
+        found = cells.get((row, dataset))
+        return f"{mean_and_deviation(found.values())} ({len(found)})" if found else ""
+
+    caption = f"{METRICS[metric].title} of the test nodes (%): mean ± sample standard deviation (runs)"
+    rows = [[row, *(shown(row, dataset) for dataset in datasets)] for row in results.rows]
+    return Table(caption, ("", *datasets), [row for row in rows if any(row[1:])])
+
+
+def _gains(results: Results, cells: Cells, metric: str, datasets: Sequence[str]) -> Table:
+    """Return the table of gains over the row that each is compared with, and over the first row of the same base."""
+    known = {record["row"]: record for record in results.good}
+    first: dict[str, str] = {}
+    pairs = []
+    for row in (row for row in results.rows if row in known):
+        beginning = first.setdefault(known[row]["config"]["method"].get("base", ""), row)
+        pairs += [(row, base) for base in dict.fromkeys([known[row]["against"], beginning]) if base not in (None, row)]
+
+    def shown(row: str, base: str, dataset: str) -> str:
+        found = paired(cells.get((row, dataset), {}), cells.get((base, dataset), {}))
+        return "" if found is None else found.with_interval
+
+    caption = (
+        f"Gain in points of {METRICS[metric].title} over the same splits and seeds: mean [95 % interval], paired t-test"
+    )
+    rows = [[f"{row} − {base}", *(shown(row, base, dataset) for dataset in datasets)] for row, base in pairs]
+    return Table(caption, ("", *datasets), [row for row in rows if any(row[1:])])
+
+
+def _seconds(results: Results) -> Table:
+    def shown(row: str, dataset: str) -> str:
+        found = [record["processor_seconds"] for record in results.good_by_cell.get((row, dataset), [])]
+        return f"{sum(found) / len(found):.1f}" if found else ""
+
+    there = {dataset for _, dataset in results.good_by_cell}
+    datasets = [dataset for dataset in results.datasets if dataset in there]
+    rows = [[row, *(shown(row, dataset) for dataset in datasets)] for row in results.rows]
+    return Table("Processor seconds of a run, mean", ("", *datasets), [row for row in rows if any(row[1:])])
