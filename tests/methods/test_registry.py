@@ -144,7 +144,7 @@ def test_correct_and_smooth_stands_behind_any_method():
             {"base": "logistic", "label_folds": 0},
             "label_folds: labels must be hidden if predictions",
         ),
-        ("label_reuse", {"base": "boosted", "max_steps": 0}, "max_steps: at least 1 is needed, got 0"),
+        ("label_reuse", {"base": "boosted", "max_steps": -1}, "tol and max_steps must not be negative"),
         ("boosted", {"hop": 1}, "method 'boosted' has no option 'hop'; did you mean 'hops'?"),
         ("lignn", {"backbone": "jknt"}, "backbone 'jknt' is unknown; did you mean 'jknet'?"),
         ("lignn", {"backbone_options": {"hiden": 3}}, "backbone GCN has no option 'hiden'; did you mean 'hidden'?"),

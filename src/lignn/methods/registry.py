@@ -49,7 +49,7 @@ ROWS = ("logistic", "boosted")
 
 AS_INPUTS: dict[str, dict[str, Any]] = {
     "label_input": {"hops": 2, "shares": True, "label_folds": 10},
-    "label_reuse": {"hops": 2, "shares": True, "label_folds": 10, "max_steps": 10},
+    "label_reuse": {"hops": 2, "shares": True, "label_folds": 10, "max_steps": 1},
 }
 """Methods that a classifier of rows can be the base of, and the options that make it this method."""
 

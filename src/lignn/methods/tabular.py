@@ -14,6 +14,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -21,7 +22,7 @@ import scipy.sparse as sp
 import torch
 from torch import Generator, Tensor
 
-from lignn.equilibrium import solve
+from lignn.equilibrium import Solution, solve
 from lignn.equilibrium.solvers import Picard, Solver
 from lignn.errors import ConfigError, InputError
 from lignn.methods.method import Method
@@ -62,9 +63,9 @@ _TREES: dict[str, Any] = {
 class Tabular(Method):
     """A classifier of rows, `Ŷ = f([X | D⁻¹A X | columns of (I - M_t) Ŷ + M_t Y])`.
 
-    With one step, labels of unknown nodes are not in the rows. With more, predictions take their place until they no
-    longer change. The classifier is then fitted twice: on known labels alone, and on these and its predictions, which
-    are made for each fold without the labels of that fold.
+    Without steps, labels of unknown nodes are not in the rows. With steps, a first classifier predicts them. A second
+    one is fitted to rows that have these predictions too, made for each fold without the labels of that fold as inputs,
+    and its own predictions take their place until they no longer change or the steps are used up.
 
     Args:
         num_features: width of the features.
@@ -73,13 +74,16 @@ class Tabular(Method):
         hops: 1 for labels of neighbours; 2 also for labels of nodes that share a neighbour; 0 for no labels.
         shares: share of each class and logarithm of its number as columns, instead of the number alone.
         label_folds: number of folds in which known labels are hidden while learning; 0 to hide none.
-        max_steps: maximum number of steps; 1 if predictions are not fed back.
-        tol: root mean square change of the predictions below which they are not fed back again.
+        max_steps: how often predictions are fed back at most; 0 for never.
+        tol: root mean square change of the predictions at which they have converged; 0 to take all steps.
         edge_types: names of the types of edges whose labels are counted apart; None for all edges together.
 
     Attributes:
         chosen: the place of the variant that is used among those that were fitted.
+        first: the classifier whose predictions the second one starts from; None if predictions are not fed back.
     """
+
+    first: Tabular | None
 
     def __init__(
         self,
@@ -89,16 +93,14 @@ class Tabular(Method):
         hops: int = 1,
         shares: bool = False,
         label_folds: int = 0,
-        max_steps: int = 1,
-        tol: float = 1e-3,
+        max_steps: int = 0,
+        tol: float = 0.0,
         edge_types: Sequence[str] | None = None,
     ) -> None:
         super().__init__()
         if label_folds < 0 or label_folds == 1:
             raise ConfigError(f"label_folds: at least 2, or 0 to hide no labels, is needed, got {label_folds!r}")
-        if max_steps < 1:
-            raise ConfigError(f"max_steps: at least 1 is needed, got {max_steps!r}")
-        if max_steps > 1 and not label_folds:
+        if max_steps and not label_folds:
             raise ConfigError("label_folds: labels must be hidden if predictions are fed back; give at least 2")
         self.labels = LabelColumns(hops, tuple(edge_types or ()), shares)
         self.columns = width(num_features, num_classes, neighbours, self.labels)
@@ -108,6 +110,9 @@ class Tabular(Method):
         self.solver = Picard(tol=tol, max_steps=max_steps)
         self.num_classes = num_classes
         self.chosen: int | None = None
+        one_step = (num_features, num_classes, neighbours, hops, shares, label_folds)
+        fed_back = self.takes_labels and max_steps > 0
+        self.first = type(self)(*one_step, edge_types=edge_types) if fed_back else None
         self.reset()
 
     def reset(self) -> None:
@@ -131,11 +136,6 @@ class Tabular(Method):
         """Whether rows have columns of labels."""
         return self.neighbours and self.labels.hops > 0
 
-    @property
-    def feeds_back(self) -> bool:
-        """Whether predictions are inputs too."""
-        return self.takes_labels and self.solver.max_steps > 1
-
     def learn(self, problem: Problem) -> bool:
         """Fit to the known nodes of the problem."""
         labels = problem.labels
@@ -143,10 +143,13 @@ class Tabular(Method):
             self._fit(problem, [(labels.mask, labels.onehot)])
             return True
         folds = labels.folds(self.label_folds, Generator().manual_seed(_SEED))
-        self._fit(problem, [(fold.supervised, fold.given.onehot) for fold in folds])
-        if self.feeds_back:
-            guesses = [self.probabilities(problem, fold.given.onehot) * fold.shown for fold in folds]
-            self._fit(problem, [(f.supervised, f.given.clamp(guess)) for f, guess in zip(folds, guesses, strict=True)])
+        states = [fold.given.onehot for fold in folds]
+        if self.first is not None:
+            self.first.learn(problem)
+            variant = self.variants // 2 if self.first.chosen is None else self.first.chosen
+            guesses = [self.first.probabilities(problem, state, variant) for state in states]
+            states = [fold.given.clamp(guess * fold.shown) for fold, guess in zip(folds, guesses, strict=True)]
+        self._fit(problem, [(fold.supervised, state) for fold, state in zip(folds, states, strict=True)])
         return True
 
     def _fit(self, problem: Problem, parts: Sequence[tuple[Tensor, Tensor]]) -> None:
@@ -182,6 +185,8 @@ class Tabular(Method):
         """Take over the chosen variant."""
         if isinstance(other, Tabular):
             self.chosen = other.chosen
+            if self.first is not None and other.first is not None:
+                self.first.adopt_choices(other.first)
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,23 +197,30 @@ class BoundTabular(BoundMethod):
 
     def choose(self, score: Score) -> None:
         """Choose the variant with the best validation score, the first of equal ones."""
+        if self.method.first is not None:
+            self.method.first.on(self.problem).choose(score)
         found = [score(self._predicted(variant)) for variant in range(self.method.variants)]
         self.method.chosen = int(np.argmax(found))
 
     def solve(self, start: Tensor | None = None, solver: Solver | None = None) -> Prediction:  # noqa: ARG002
-        """Predict from known labels, and with several steps feed predictions back. Every solve starts from zero."""
+        """Predict from known labels; with several steps, from the first classifier's predictions on."""
         return self._predicted(None)
 
     def _predicted(self, variant: int | None) -> Prediction:
-        labels = self.problem.labels
-
-        def step(state: Tensor) -> Tensor:
-            return self.method.probabilities(self.problem, labels.clamp(state), variant)
-
-        if not self.method.feeds_back:
-            return Prediction(self, step(torch.zeros_like(labels.onehot)))
-        solution = solve(step, torch.zeros_like(labels.onehot), self.method.solver, throw=False)
+        if self.method.first is None:
+            return Prediction(self, self._step(torch.zeros_like(self.problem.labels.onehot), variant))
+        solution = solve(partial(self._step, variant=variant), self._start, self.method.solver, throw=False)
         return Prediction(self, solution.value, solution)
+
+    def _step(self, state: Tensor, variant: int | None = None) -> Tensor:
+        """Return `f((I - M_t) Ŷ + M_t Y)`."""
+        return self.method.probabilities(self.problem, self.problem.labels.clamp(state), variant)
+
+    @property
+    def _start(self) -> Tensor:
+        """The predictions that are fed back first."""
+        assert self.method.first is not None
+        return self.method.first.predict(self.problem).probabilities
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +235,7 @@ class BoundNeighbourhood(BoundTabular):
         Predictions that are fed back stay as they are.
         """
         labels, columns, solution = self.problem.labels, self.method.labels, prediction.solution
-        given = with_presence(labels.onehot if solution is None else labels.clamp(solution.value))
+        given = with_presence(labels.onehot if solution is None else labels.clamp(self._fed_back(solution)))
         weights = np.stack([way.weights(node) for way in columns.ways(self.problem)])
         sums = (weights @ given)[:, None]
         known = np.flatnonzero(labels.mask.numpy() & (weights != 0).any(0))
@@ -239,6 +251,13 @@ class BoundNeighbourhood(BoundTabular):
         shares[known] = now - torch.tensor(others[: len(known)], dtype=torch.float64)
         gains[known] = now - torch.tensor(others[len(known) :], dtype=torch.float64)
         return Effects(gains, shares, now - nothing)
+
+    def _fed_back(self, solution: Solution) -> Tensor:
+        """Return the state that the last step of a solve has started from."""
+        state = self._start
+        for _ in range(solution.steps - 1):
+            state = self._step(state)
+        return state
 
 
 class Logistic(Tabular):
