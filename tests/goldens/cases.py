@@ -83,11 +83,14 @@ def _fit(method: str, preset: dict[str, Any], **options: Any) -> Case:
     return lambda _: told(fitted(method, preset, **options))
 
 
+DEEP = {"num_layers": 6, "residual": True, "norm": "batch"}
 NO_NETWORK = {"preset": "practical", "seed": 3}
 CASES |= {
     "practical_gcn": _fit("backbone", PRACTICAL),
     "practical_sage": _fit("backbone", PRACTICAL, backbone="sage"),
     "practical_gat": _fit("backbone", PRACTICAL, backbone="gat", max_epochs=15),
+    "practical_deep_residual_gcn": _fit("backbone", PRACTICAL, backbone_options=DEEP, max_epochs=25),
+    "practical_lignn_deep_residual_gcn": _fit("lignn", PRACTICAL, backbone_options=DEEP, max_epochs=25),
     "practical_lignn_gcn": _fit("lignn", PRACTICAL, contraction="proved"),
     "practical_lignn_sage_free": _fit("lignn", PRACTICAL, backbone="sage", contraction="free"),
     "practical_lae_gcn": _fit("lae", PRACTICAL, contraction="proved"),
@@ -103,6 +106,8 @@ CASES |= {
     "paper_eignn": _fit("eignn", {"preset": "paper", "max_epochs": 15, "seed": 3}),
     "practical_boosted": _fit("boosted", NO_NETWORK),
     "practical_logistic": _fit("logistic", NO_NETWORK),
+    "practical_label_input_boosted": _fit("label_input", NO_NETWORK, method_options={"base": "boosted"}),
+    "practical_label_reuse_logistic": _fit("label_reuse", NO_NETWORK, method_options={"base": "logistic"}),
 }
 
 
