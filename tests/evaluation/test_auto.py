@@ -49,6 +49,7 @@ def test_candidates_are_what_a_graph_has_the_parts_for() -> None:
     names = [one.name for one in candidates(graph(), "good")]
     assert {"lpa", "logistic", "logistic/features", "logistic/smoothed", "boosted", "gcn", "sage", "mlp"} <= set(names)
     assert {"gcn/lignn/free", "gcn/lignn/proved", "sage/label_reuse", "mlp/correct_and_smooth"} <= set(names)
+    assert {"logistic/label_input", "boosted/label_input"} <= set(names)
     assert "mlp/label_input" not in names
     assert len(names) == len(set(names))
     bare = {one.name for one in candidates(graph().replace(x=None))}
@@ -288,7 +289,7 @@ def test_it_is_one_model(model: AutoClassifier, tmp_path: Path) -> None:
 
 def ensemble(version: Graph, monkeypatch: pytest.MonkeyPatch) -> AutoClassifier:
     """A model that consists of LPA, boosted trees and Label Input."""
-    weights = {"lpa": 0.2, "boosted": 0.4, "gcn/label_input": 0.4}
+    weights = {"lpa": 0.2, "boosted/label_input": 0.4, "gcn/label_input": 0.4}
 
     def chosen(found: Search, judge: Judge, left: float) -> greedy.Choice:
         number = {one.name: place for place, one in enumerate(found.setup.candidates)}

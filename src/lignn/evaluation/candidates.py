@@ -10,7 +10,7 @@ from lignn.backbones.registry import names_with
 from lignn.declarations import BACKBONES, BASELINE, METHODS, METHODS_WITH, OF_NETWORK, title
 from lignn.errors import ConfigError, did_you_mean
 from lignn.graph import Graph
-from lignn.methods.registry import network_options
+from lignn.methods.registry import network_options, over_rows
 
 Quality = Literal["fast", "good", "best"]
 QUALITIES: tuple[Quality, ...] = ("fast", "good", "best")
@@ -66,10 +66,13 @@ class Candidate:
         """Return all parameters of `NodeClassifier`: the candidate's own, and those of `common` that its method has."""
         base = self.parameters.get("method_options", {}).get("base")
         known = network_options(self.method, self.backbone or "", base) if self.has_network else set()
+        of_network = METHODS[self.method].parameters if over_rows(self.method, base) else ()
         applied = {
             name: value
             for name, value in common.items()
-            if self.method in METHODS_WITH[name] and (name not in OF_NETWORK or name in known)
+            if self.method in METHODS_WITH[name]
+            and (name not in OF_NETWORK or name in known)
+            and name not in of_network
         }
         network = {} if self.backbone is None else {"backbone": self.backbone}
         return {**applied, "method": self.method, **network, **self.parameters}
@@ -121,6 +124,7 @@ def _without_network(graph: Graph) -> list[Candidate]:
             Candidate(f"{method}/features", f"{name}, features only", method, ("features",), None, alone),
             Candidate(method, f"{name} of neighbourhoods", method, PARTS),
             Candidate(f"{method}/smoothed", f"{name} + C&S", "correct_and_smooth", PARTS, None, behind, method),
+            Candidate(f"{method}/label_input", f"{name}, labels of two hops", "label_input", PARTS, None, behind),
         ]
     return found
 
