@@ -124,7 +124,7 @@ def _without_network(graph: Graph) -> list[Candidate]:
             Candidate(f"{method}/features", f"{name}, features only", method, ("features",), None, alone),
             Candidate(method, f"{name} of neighbourhoods", method, PARTS),
             Candidate(f"{method}/smoothed", f"{name} + C&S", "correct_and_smooth", PARTS, None, behind, method),
-            Candidate(f"{method}/label_input", f"{name}, labels of two hops", "label_input", PARTS, None, behind),
+            Candidate(f"{method}/label_input", f"{name}, labels as inputs", "label_input", PARTS, None, behind),
         ]
     return found
 
