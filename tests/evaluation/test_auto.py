@@ -49,7 +49,7 @@ def test_candidates_are_what_a_graph_has_the_parts_for() -> None:
     names = [one.name for one in candidates(graph(), "good")]
     assert {"lpa", "logistic", "logistic/features", "logistic/smoothed", "boosted", "gcn", "sage", "mlp"} <= set(names)
     assert {"gcn/lignn/free", "gcn/lignn/proved", "sage/label_reuse", "mlp/correct_and_smooth"} <= set(names)
-    assert {"logistic/label_input", "boosted/label_input"} <= set(names)
+    assert {"boosted/label_input", "boosted/label_reuse"} <= set(names)
     assert "mlp/label_input" not in names
     assert len(names) == len(set(names))
     bare = {one.name for one in candidates(graph().replace(x=None))}

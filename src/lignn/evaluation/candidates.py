@@ -124,8 +124,12 @@ def _without_network(graph: Graph) -> list[Candidate]:
             Candidate(f"{method}/features", f"{name}, features only", method, ("features",), None, alone),
             Candidate(method, f"{name} of neighbourhoods", method, PARTS),
             Candidate(f"{method}/smoothed", f"{name} + C&S", "correct_and_smooth", PARTS, None, behind, method),
-            Candidate(f"{method}/label_input", f"{name}, labels as inputs", "label_input", PARTS, None, behind),
         ]
+        if method == "boosted":  # regressions lose by labels of two hops on most graphs: results/rows.jsonl
+            found += [
+                Candidate(f"{method}/label_input", f"{name}, labels as inputs", "label_input", PARTS, None, behind),
+                Candidate(f"{method}/label_reuse", f"{name}, labels fed back", "label_reuse", PARTS, None, behind),
+            ]
     return found
 
 
