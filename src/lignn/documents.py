@@ -14,7 +14,6 @@ between the two comments is replaced by what the records under `results/` say:
 | `memory SUITE / CASE / SIDE` | peak memory |
 | `cell REPORT / TABLE / ROW / COLUMN` | a cell of a report, in a table whose caption begins with TABLE |
 | `bench SUITE` | all tables of a suite |
-| `cost SUITE / SUITE / SUITE` | the cost model, at the rates in the records of these suites |
 | `report STUDY` | sentences and pictures of a study |
 | `scores STUDY` | table of the test scores of a study |
 """
@@ -30,7 +29,6 @@ from pathlib import Path
 from statistics import mean
 
 from lignn.atomic import whole_file
-from lignn.bench import cost
 from lignn.bench import report as bench
 from lignn.bench.timing import Record as Measured
 from lignn.errors import InputError
@@ -155,11 +153,6 @@ def _bench(source: Source, suite: str) -> str | None:
     return None if found is None else bench.markdown(found)
 
 
-def _cost(source: Source, store: str, cluster: str, exchange: str) -> str | None:
-    found = [records for suite in (store, cluster, exchange) if (records := source.records.suites.get(suite))]
-    return cost.markdown(*found) if len(found) == 3 else None
-
-
 def _report(source: Source, name: str) -> str:
     own, plan = source.records.study(name), study.load(name)
     claim = published.claim(name)
@@ -197,7 +190,6 @@ _INLINE: dict[str, Callable[..., str]] = {
 }
 _BLOCKS: dict[str, Callable[..., str | None]] = {
     "bench": _bench,
-    "cost": _cost,
     "report": _report,
     "scores": _scores_table,
 }

@@ -213,6 +213,14 @@ def fit_share(path, few, checkpoint, model):
     return found
 
 
+def resumed_share(path, checkpoint):
+    """Go on from a checkpoint in one of several processes; return what came out, and how many epochs were trained."""
+    classifier, trained = NodeClassifier(**SHARED), []
+    classifier.fit(StoredGraph(path), checkpoint=checkpoint, progress=trained.append)
+    probabilities = classifier._fitted.prediction.probabilities.numpy()
+    return {"losses": losses(classifier).numpy(), "probabilities": probabilities, "trained": len(trained)}
+
+
 def correction(graph):
     """Return another label for the last node, which the second process holds."""
     return {N - 1: (int(graph.y[-1]) + 1) % 3}
@@ -231,11 +239,20 @@ def test_two_processes_and_one_that_is_killed(tmp_path):
     found, dead = in_processes(2, fit_share, store.path, few.path, checkpoint, model)
     assert dead is None
     assert "another process of this run has ended" in found["told"]
+    kept = checkpoint.read_bytes()
     resumed = NodeClassifier(**SHARED).fit(StoredGraph(store.path), checkpoint=checkpoint)
     whole = NodeClassifier(**SHARED).fit(StoredGraph(store.path))
     assert resumed.history_.epochs[0]["seconds"] != whole.history_.epochs[0]["seconds"]  # it was read, not trained
     for each in (torch.from_numpy(found["losses"]), losses(resumed)):
         assert torch.allclose(each, losses(whole), rtol=0, atol=1e-10)
+    predicted = whole._fitted.prediction.probabilities.numpy()
+    for count in (2, 3):
+        checkpoint.write_bytes(kept)
+        shares = in_processes(count, resumed_share, store.path, checkpoint)
+        assert [each["trained"] for each in shares] == [SHARED["max_epochs"] - 2] * count
+        if count == 2:  # as many processes as without the kill, so the same to the bit
+            assert np.array_equal(shares[0]["losses"], found["losses"])
+        assert np.allclose(np.concatenate([each["probabilities"] for each in shares]), predicted, rtol=0, atol=1e-10)
     assert not found["same"]
     whole.update_labels(correction(store))
     saved = load(model)

@@ -23,13 +23,9 @@ SUITES = {
     "store": "building of stores, and streamed epochs of LI-GCN beside those in memory",
     "cluster": "two processes on a store beside two threads",
     "batches": "epochs of batches of a store's parts beside exact epochs, and their bias",
-    "exchange": "bytes that processes on a store exchange in a step",
-    "killed": "one of two processes is killed; one, two and three go on from its checkpoint",
-    "memory": "tensor memory of an epoch of LI-GCN",
     "latency": "one new label",
     "attention": "one layer of graph attention, forward and backward",
     "deep": "an epoch of a residual GCN of 8 layers, beside its products and dense maps alone",
-    "reading": "tables of a large graph, from files to tensors",
     "limits": "achieved memory bandwidth, and where an epoch's time goes",
     "serve": "requests to lignn serve over HTTP",
 }
@@ -42,11 +38,11 @@ def run(suite: str | None = None, quick: bool = False, file: Path | None = None)
     Args:
         suite: name of the suite; None measures all.
         quick: measure small synthetic problems with few repetitions.
-        file: where to write the records; a picture of each suite is written into the same folder.
+        file: where to write the records.
     """
     from rich.console import Console
 
-    from lignn.bench import pictures, report
+    from lignn.bench import report
 
     if suite is not None and suite not in SUITES:
         raise ConfigError(f"unknown benchmark suite {suite!r}: {did_you_mean(suite, SUITES)}")
@@ -63,6 +59,4 @@ def run(suite: str | None = None, quick: bool = False, file: Path | None = None)
         records += new
         if file is not None:
             report.write(records, file)
-            if any("median" in record for record in new):
-                pictures.write(new, SUITES[name], file.with_name(f"{name}.svg"))
     return records

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from lignn import datasets
 from lignn.bench.communities import write_tables
@@ -49,11 +48,12 @@ def run(quick: bool) -> Iterator[Record]:
 
 def received_by(side: Lignn) -> dict[str, int]:
     """Return the bytes that this process receives from the others in a step of LI-GCN, and the rows it needs."""
-    step = step_of(side)
+    bound: Any = side.method.eval().on(side.inference)
+    bound.first_step()  # computes once what depends on the features alone
     operator: Any = side.inference.adjacency()
     exchange = operator.exchanges["in"]
     before = exchange.bytes
-    step()
+    bound.first_step()
     return {"bytes": exchange.bytes - before, "halo_rows": len(exchange.nodes)}
 
 
@@ -61,13 +61,6 @@ def side_of(whole: StoredGraph) -> Lignn:
     """Return LI-GCN on the rows of this process."""
     graph = whole.mine()
     return Lignn(Task(graph, graph.share_of(split_of(whole))), inductive=False)
-
-
-def step_of(side: Lignn) -> Callable[[], Any]:
-    """Return one step of the map from zero; what a solve computes once, of the features, is done."""
-    bound: Any = side.method.eval().on(side.inference)
-    bound.first_step()
-    return bound.first_step
 
 
 def split_of(graph: StoredGraph) -> Any:
@@ -88,9 +81,7 @@ def _timed(case: str, path: Path) -> Iterator[Record]:
         timing = Timing(tuple(max(seconds) for seconds in zip(*(each["seconds"] for each in found), strict=True)))
         numbers = [np.concatenate([each["probabilities"] for each in found]), np.array(found[0]["losses"])]
         runs.append({"timing": timing, "numbers": numbers})
-        figures = {name: max(each[name] for each in found) for name in ("product", "step")}
-        if count > 1:
-            figures |= {name: sum(each[name] for each in found) for name in ("bytes", "halo_rows")}
+        figures = {name: sum(each[name] for each in found) for name in ("bytes", "halo_rows")} if count > 1 else {}
         yield record(case, side, config, **timing.figures(runs[0]["timing"]), **figures)
     one, two = runs
     ratio = two["timing"].ratio(one["timing"])
@@ -103,17 +94,10 @@ def _timed(case: str, path: Path) -> Iterator[Record]:
 
 
 def epochs(path: str) -> dict[str, Any]:
-    """Time epochs, a step and a product in float32, then fit three epochs in float64 for the numbers."""
+    """Time epochs in float32, and count what a step receives; then fit three epochs in float64 for the numbers."""
     whole = StoredGraph(path)
     side = side_of(whole)
-    operator: Any = side.inference.adjacency()
-    state = torch.zeros(len(operator.share), whole.num_classes)
-    found: dict[str, Any] = {
-        "seconds": timed(side.epoch, ROUNDS).seconds,
-        "step": timed(step_of(side), ROUNDS).median,
-        "product": timed(lambda: operator.product(state, transposed=False), ROUNDS).median,
-    }
-    found |= received_by(side)
+    found: dict[str, Any] = {"seconds": timed(side.epoch, ROUNDS).seconds} | received_by(side)
     classifier = NodeClassifier(**SETTINGS).fit(whole, split_of(whole))
     losses = [epoch["loss"] for epoch in classifier.history_.epochs]
     return found | {"losses": losses, "probabilities": classifier._fitted.prediction.probabilities.numpy()}

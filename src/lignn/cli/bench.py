@@ -12,8 +12,8 @@ def bench(
     suite: Annotated[
         str | None,
         typer.Argument(
-            help="propagation, epoch, fit, baselines, scale, store, cluster, exchange, killed, memory, latency, deep, "
-            "attention, reading, limits or serve."
+            help="propagation, epoch, command, fit, baselines, scale, store, cluster, batches, latency, attention, deep, "
+            "limits or serve."
         ),
     ] = None,
     quick: Annotated[
@@ -21,9 +21,7 @@ def bench(
     ] = False,
     json: Annotated[
         Path | None,
-        typer.Option(
-            "--json", help="File for the records (.jsonl: one per line); pictures are written into its folder."
-        ),
+        typer.Option("--json", help="File for the records (.jsonl: one per line)."),
     ] = None,
     report: Annotated[
         Path | None,

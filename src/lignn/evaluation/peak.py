@@ -1,4 +1,4 @@
-"""Peak memory of a process, and of tensors."""
+"""Peak memory of a process."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -88,13 +87,3 @@ def anonymous(work: Callable[[], Any]) -> tuple[Any, float | None]:
     finally:
         done.set()
         watcher.join()
-
-
-def of_tensors(work: Callable[[], object]) -> int:
-    """Return the largest number of bytes that tensors allocated by `work` hold at once, from the profiler's events."""
-    from torch.profiler import ProfilerActivity, profile
-
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
-        work()
-    events = profiler.profiler.kineto_results.events()
-    return max(accumulate((event.nbytes() for event in events if event.name() == "[memory]"), initial=0))

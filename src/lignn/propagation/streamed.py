@@ -40,8 +40,6 @@ class StreamedAdjacency:
     Attributes:
         share: the nodes of the rows.
         exchanges: the exchange of rows with other processes, by direction; it counts bytes.
-        gathered_bytes: bytes of rows that parts have taken from other parts so far: what would have travelled if each
-            part were a process.
     """
 
     def __init__(
@@ -81,7 +79,6 @@ class StreamedAdjacency:
         self.right = self.left if normalization == "symmetric" else None
         self.loops = torch.from_numpy(lacking).to(dtype) if lacking.any() else None
         self.exchanges: dict[str, Exchange] = {}
-        self.gathered_bytes = 0
         self._parts: dict[str, list[tuple[Part, Tensor]]] = {}
 
     device = torch.device("cpu")
@@ -90,11 +87,6 @@ class StreamedAdjacency:
     def shape(self) -> tuple[int, int]:
         """Number of rows of this process, twice: its square block."""
         return len(self.share), len(self.share)
-
-    @property
-    def halo_rows(self) -> int:
-        """Rows that the parts of this process need of other parts, for one product."""
-        return sum(len(places) for _, places in self.parts("in"))
 
     def parts(self, direction: str) -> list[tuple[Part, Tensor]]:
         """Return the parts of one direction, each with the rows of a product's buffer that its halo is in.
@@ -138,9 +130,7 @@ class StreamedAdjacency:
             out[part.rows] += _multiply(part.local, own[part.rows])
         wait()
         for part, places in _read_ahead(parts, lambda part: part.halo):
-            gathered = buffer.index_select(0, places)
-            self.gathered_bytes += gathered.nbytes
-            out[part.rows] += _multiply(part.halo, gathered)
+            out[part.rows] += _multiply(part.halo, buffer.index_select(0, places))
         if self.loops is not None:
             out.addcmul_(own, self.loops[:, None])
         return out if left is None else out.mul_(left[:, None])
