@@ -6,14 +6,12 @@ from collections.abc import Iterator
 
 from lignn.bench.power_law import power_law
 from lignn.bench.sides import HIDDEN, Lignn, Task, Textbook, load_task
-from lignn.bench.timing import Record, at_least, compare
+from lignn.bench.timing import Record, compare
 from lignn.evaluation import peak
 
 SideClass = type[Lignn] | type[Textbook]
 SIDES: dict[str, SideClass] = {"lignn": Lignn, "textbook": Textbook}
 ROUNDS = {"chameleon": 15, "amazon_photo": 9, "coauthor_physics": 3}
-TIME_TO_REACH = {"chameleon": 30, "amazon_photo": 45, "coauthor_physics": 200}
-MEMORY_TO_REACH = {"coauthor_physics": 4}
 CONFIG = {"forward": 10, "adjoint": 10, "evaluation": 10, "hidden": HIDDEN, "setting": "inductive, paper split 0"}
 
 
@@ -28,15 +26,6 @@ def run(quick: bool) -> Iterator[Record]:
         for record in records:
             record["peak_mib"] = peak.in_fresh_process(prepare, _two_epochs, record["side"], source).peak_mib
         yield from records
-        yield from _goals(str(source), *records)
-
-
-def _goals(source: str, ours: Record, theirs: Record) -> Iterator[Record]:
-    if source in TIME_TO_REACH:
-        yield at_least(f"{source}: times faster than the textbook", theirs["ratio"], TIME_TO_REACH[source])
-    if source in MEMORY_TO_REACH and ours["peak_mib"]:
-        less = theirs["peak_mib"] / ours["peak_mib"]
-        yield at_least(f"{source}: times less memory than the textbook", less, MEMORY_TO_REACH[source])
 
 
 def prepare(name: str, source: str | int, inductive: bool = True, communities: bool = False) -> tuple[SideClass, Task]:

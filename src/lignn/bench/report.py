@@ -27,6 +27,11 @@ def three_digits(value: float) -> str:
     return f"{value:.0f}" if size >= 100 else f"{value:.1f}" if size >= 10 else f"{value:.2f}"
 
 
+def memory(mib: float) -> str:
+    """Return MiB or GiB."""
+    return f"{mib / 1024:.2f} GiB" if mib >= 1024 else f"{three_digits(mib)} MiB"
+
+
 FIGURES: dict[str, Callable[[Any], str]] = {
     "p99": lambda value: f"99 %: {duration(value)}",
     "calls": lambda value: f"{value:.0f} calls",
@@ -34,7 +39,8 @@ FIGURES: dict[str, Callable[[Any], str]] = {
     "answered": lambda value: f"{value:.0f} labels answered",
     "failures": lambda value: f"{value:.0f} failures told",
     "requests_per_second": lambda value: f"{value:.0f} a second",
-    "peak_mib": lambda value: f"{value / 1024:.2f} GiB" if value >= 1024 else f"{three_digits(value)} MiB",
+    "peak_mib": memory,
+    "planned_mib": lambda value: f"{memory(value)} planned",
     "epochs": lambda value: f"{value:.0f} epochs",
     "score": lambda value: f"{100 * value:.1f} % right",
     "seconds_to_score": lambda value: f"close to the best after {duration(value)}",
@@ -45,8 +51,10 @@ FIGURES: dict[str, Callable[[Any], str]] = {
     "bytes": lambda value: f"{value / 1e6:.3g} MB exchanged",
     "halo_rows": lambda value: f"{value:.0f} halo rows",
     "share": lambda value: f"{100 * value:.0f} %",
-    "epochs_before": lambda value: f"after {', '.join(map(str, value))} epochs",
-    "differences": lambda value: f"apart by {max(value):.1g}",
+    "slope": lambda value: f"grows as edges^{value:.2f}",
+    "apart": lambda value: f"numbers apart by {value:.1g}",
+    "errors": lambda value: f"{len(value)} errors",
+    "growth": lambda value: f"memory grows by {100 * value:.1g} % in the second half",
 }
 """How the other figures of a record are written."""
 
@@ -65,49 +73,31 @@ def cell(record: Record, reference: bool) -> str:
 
 def grid(records: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
     """Return header and rows of a table with one row for each case and one column for each side."""
-    measured = [record for record in records if "case" in record]
-    sides = list(dict.fromkeys(record["side"] for record in measured))
+    sides = list(dict.fromkeys(record["side"] for record in records))
     rows: dict[str, dict[str, str]] = {}
-    for record in measured:
+    for record in records:
         row = rows.setdefault(record["case"], {})
         row[record["side"]] = cell(record, reference=not row)
     return ["case", *sides], [[case, *(row.get(side, "") for side in sides)] for case, row in rows.items()]
 
 
-def goals(records: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
-    """Return header and rows of a table of goals and whether they were met."""
-    rows = []
-    for record in (record for record in records if "goal" in record):
-        wanted = f"{record['sense']} {record['wanted']:g}"
-        small = 0 < abs(record["reached"]) < 0.01
-        reached = f"{record['reached']:.1g}" if small else three_digits(record["reached"])
-        rows.append([record["goal"], reached, wanted, "yes" if record["met"] else "no"])
-    return ["goal", "reached", "wanted", "met"], rows
-
-
-def _filled(records: Sequence[Record]) -> list[tuple[list[str], list[list[str]]]]:
-    """Return the tables of cases and goals that have rows."""
-    return [table for table in (grid(records), goals(records)) if table[1]]
-
-
-def tables(records: Sequence[Record]) -> list[Table]:
-    """Return the tables of cases and goals for a terminal."""
-    result = []
-    for header, rows in _filled(records):
-        table = Table(*header, box=None, header_style="bold")
-        for row in rows:
-            table.add_row(*map(Text, row))
-        result.append(table)
+def table(records: Sequence[Record]) -> Table:
+    """Return the table of cases for a terminal."""
+    header, rows = grid(records)
+    result = Table(*header, box=None, header_style="bold")
+    for row in rows:
+        result.add_row(*map(Text, row))
     return result
 
 
 def markdown(records: Sequence[Record]) -> str:
-    """Return the tables of cases and goals as Markdown, with machine and versions."""
-    parts = ["\n".join(map(_line, (header, ["---"] * len(header), *rows))) for header, rows in _filled(records)]
-    versions = next(record["versions"] for record in records if "versions" in record)
+    """Return the table of cases as Markdown, with machine and versions."""
+    header, rows = grid(records)
+    shown = "\n".join(map(_line, (header, ["---"] * len(header), *rows)))
+    versions = records[0]["versions"]
     machine = f"{versions['processor']}, {versions['threads']} of {versions['cores']} cores"
     libraries = ", ".join(f"{name} {versions[name]}" for name in ("torch", "torch_geometric", "numba", "lignn"))
-    return "\n\n".join([*parts, f"Measured on {machine}, with {libraries}."])
+    return f"{shown}\n\nMeasured on {machine}, with {libraries}."
 
 
 def _line(cells: Sequence[str]) -> str:
@@ -129,8 +119,9 @@ def read(folder: Path) -> dict[str, list[Record]]:
         for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
             try:
                 record = json.loads(line)
-                if not record["quick"]:
-                    by_suite.setdefault(record["suite"], []).append(record)
+                quick, suite, *_ = (record[key] for key in ("quick", "suite", "case", "side"))
+                if not quick:
+                    by_suite.setdefault(suite, []).append(record)
             except (ValueError, KeyError, TypeError) as error:
                 raise InputError(f"{file}, line {number}: not a record of lignn bench; remove the line") from error
     if not by_suite:

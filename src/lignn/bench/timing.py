@@ -80,16 +80,6 @@ def record(case: str, side: str, config: Mapping[str, Any], **figures: Any) -> R
     return {"case": case, "side": side, **figures, "config": config, "versions": versions()}
 
 
-def at_least(goal: str, reached: float, wanted: float) -> Record:
-    """Return the record of a goal that is met if `reached` is `wanted` or more."""
-    return {"goal": goal, "reached": reached, "wanted": wanted, "sense": "≥", "met": reached >= wanted}
-
-
-def at_most(goal: str, reached: float, wanted: float) -> Record:
-    """Return the record of a goal that is met if `reached` is `wanted` or less."""
-    return {"goal": goal, "reached": reached, "wanted": wanted, "sense": "≤", "met": reached <= wanted}
-
-
 def versions() -> dict[str, Any]:
     """Return what the times depend on besides the code: libraries, processor and threads."""
     import torch
