@@ -12,8 +12,8 @@ def bench(
     suite: Annotated[
         str | None,
         typer.Argument(
-            help="propagation, epoch, command, fit, baselines, scale, store, cluster, batches, latency, attention, deep, "
-            "limits or serve."
+            help="propagation, epoch, command, fit, baselines, scale, store, cluster, batches, latency, attention, "
+            "deep, limits or serve."
         ),
     ] = None,
     quick: Annotated[
