@@ -478,8 +478,14 @@ class Compared:
         return METHODS[self.first_stage].network not in ("rows", "none")
 
     @property
+    def of_network(self) -> tuple[str, ...]:
+        """Parameters that the method has over a network only, if a classifier of rows takes the network's place."""
+        declared = METHODS[self.method]
+        return declared.parameters if declared.network == "labels" and not self.has_network else ()
+
+    @property
     def first_stage(self) -> str:
-        """The method whose predictions Correct and Smooth takes; for other methods, the method."""
+        """The method whose predictions Correct and Smooth takes, or the classifier of rows; otherwise the method."""
         return self.options.get("base", self.method)
 
 
@@ -491,6 +497,8 @@ for _rows in ("logistic", "boosted"):
     COMPARED[f"{_rows}/features"] = Compared(_rows, f"{_title}, features only", {"neighbours": False}, labels=False)
     COMPARED[_rows] = Compared(_rows, f"{_title} of neighbourhoods")
     COMPARED[f"{_rows}/smoothed"] = Compared("correct_and_smooth", f"{_title} + C&S", {"base": _rows})
+for _way, _words in (("label_input", "labels as inputs"), ("label_reuse", "labels fed back")):
+    COMPARED[f"boosted/{_way}"] = Compared(_way, f"{METHODS['boosted'].title}, {_words}", {"base": "boosted"})
 """The rows of `lignn compare` by name; the network alone is the first one."""
 
 

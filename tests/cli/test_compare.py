@@ -12,12 +12,13 @@ TINY = ("--jobs", "1", "--runs", "2", "--max-epochs", "3", "--hidden", "4")
 def test_all_methods_in_one_table_and_one_report(place: Path) -> None:
     result = outcome("compare", "mine", *TINY)
     assert result.code == 0
-    first = [line.split("  ")[0].strip() for line in result.out.splitlines()[1:13]]
+    first = [line.split("  ")[0].strip() for line in result.out.splitlines()[1:15]]
     tables = [f"{name}{what}" for name in ("logistic regression", "boosted trees") for what in WHAT]
+    tables += ["boosted trees, labels as inputs", "boosted trees, labels fed back"]
     assert first == ["GCN", "LPA", "GCN + C&S", "Label Input GCN", "Label Reuse GCN", "LI-GCN", *tables]
     assert "Do labels help here?" in result.out
     assert result.out.endswith("Report: compare-mine.html\n")
-    assert len(result.err.splitlines()) == 24
+    assert len(result.err.splitlines()) == 28
     page = (place / "compare-mine.html").read_text(encoding="utf-8")
     assert "Do labels help on mine?" in page
     assert "http://" not in page.replace("http://www.w3.org", "")

@@ -154,6 +154,12 @@ def test_classifiers_of_tables_have_no_options_of_networks() -> None:
     assert found["backbone"]["hidden"] == 4
     assert "hidden" not in found["logistic"]
     assert found["logistic/smoothed"]["method_options"] == {"base": "logistic"}
+    (trees,) = [
+        run.parameters
+        for run in compare.plan(Source("karate"), {"hidden": 4, "mask_rate": 0.3}, 1, ["boosted/label_input"])
+        if run.method == "boosted/label_input"
+    ]
+    assert trees == {"method": "label_input", "method_options": {"base": "boosted"}, "seed": 0}
 
 
 def test_further_networks_have_rows_of_their_own() -> None:

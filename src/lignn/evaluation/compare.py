@@ -100,7 +100,7 @@ def _parameters(row: Compared, backbone: str, parameters: Mapping[str, Any]) -> 
     """Return the parameters of a row's runs."""
     own = _applicable(row.method, parameters)
     if not row.has_network:
-        own = {name: value for name, value in own.items() if name not in OF_NETWORK}
+        own = {name: value for name, value in own.items() if name not in (*OF_NETWORK, *row.of_network)}
     own |= {"method": row.method} if row.options or backbone != parameters.get("backbone", DEFAULT_BACKBONE) else {}
     own |= {"method_options": dict(row.options)} if row.options else {}
     return own | ({"backbone": backbone} if row.has_network and backbone != DEFAULT_BACKBONE else {})
