@@ -130,7 +130,7 @@ def test_validation_nodes_that_a_refit_has_trained_on_are_not_scored_as_such(spl
         ):
             model.score("val")
         assert not model.split_.val.any()
-        assert model.score() == pytest.approx(classifier.history_.final["val"])
+        assert model.score("held_out") == pytest.approx(classifier.history_.final["val"])
     once = NodeClassifier(refit=False, max_epochs=3).fit(small_graph(), split)
     assert torch.equal(classifier.split_.train, once.split_.train | once.split_.val)
     assert 0 <= once.score("val") <= 1
