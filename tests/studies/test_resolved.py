@@ -31,7 +31,8 @@ def test_a_result_has_what_the_config_leaves_to_the_code():
         "constant_scale": True,
     }
     assert (found["method"]["mask_rate"], found["method"]["jacobian"]) == (0.5, "exact")
-    assert found["backbone"] == {"class": "GCN", "hidden": 4, "num_layers": 2, "dropout": 0.0}
+    network = {"class": "GCN", "hidden": 4, "num_layers": 2, "dropout": 0.0, "residual": False, "norm": "none"}
+    assert found["backbone"] == network
     assert (found["training"]["max_epochs"], found["training"]["patience"]) == (2, 100)
     assert (found["dataset"]["chains_per_class"], found["dataset"]["noise"]) == (3, 0.0)
 
