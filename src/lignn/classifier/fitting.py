@@ -34,7 +34,7 @@ from lignn.training import Assembly, End, History, Progress, score_on
 
 @contextmanager
 def own_torch_modes() -> Iterator[None]:
-    """Let nothing that the caller has set in PyTorch reach a training: no gradients, inference mode, a default type."""
+    """Train with gradients and single precision as defaults, even inside `torch.no_grad` or another default dtype."""
     default = torch.get_default_dtype()
     torch.set_default_dtype(torch.float32)
     try:

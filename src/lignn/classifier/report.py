@@ -149,7 +149,7 @@ def about_fit(fitted: Fitted) -> str | None:
     if one_class or held_out is None or len(held_out.truth) < imbalance.FEWEST or len(held_out.truth.unique(dim=0)) < 2:
         return one_class
     found = report(fitted, scoring.HELD_OUT, None)
-    if not METRICS[found.metric].sign * (found.score - found.baseline) <= 0:
+    if not METRICS[found.metric].sign * (found.score - found.baseline) <= 0:  # or undefined, NaN
         return None
     return (
         f"the model is no better than a guess: {found.headline}; try another method or backbone "
