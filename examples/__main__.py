@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
-from lignn.studies.records import identity_of_presets
+from lignn.runs.records import identity_of_presets
 
 EXAMPLES = Path(__file__).resolve().parent
 PICTURES = EXAMPLES.parent / "docs" / "images" / "examples"

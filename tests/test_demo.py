@@ -3,7 +3,7 @@
 import pytest
 from tools import demo
 
-from lignn.evaluation import workers
+from lignn.runs import workers
 from tests.cli.test_docs import in_this_process
 
 

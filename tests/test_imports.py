@@ -27,6 +27,7 @@ ORDER = [
     "equilibrium",
     "methods",
     "training",
+    "runs",
     "classifier",
     "evaluation",
     "studies",

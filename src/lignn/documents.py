@@ -35,7 +35,8 @@ from lignn.errors import InputError
 from lignn.evaluation import page
 from lignn.evaluation.page import Picture, Table
 from lignn.evaluation.summary import Difference, mean_and_deviation, paired
-from lignn.studies import published, records, study
+from lignn.runs import records
+from lignn.studies import published, study
 from lignn.studies.report import view
 from lignn.studies.results import Results
 

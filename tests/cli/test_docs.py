@@ -26,7 +26,7 @@ from typer.main import get_command
 
 from lignn.cli import app
 from lignn.declarations import PRESETS
-from lignn.evaluation import workers
+from lignn.runs import workers
 from lignn.studies import run as study_run
 from tests.cli.commands import run
 

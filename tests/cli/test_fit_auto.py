@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from lignn.classifier.race import fold_fits
 from lignn.cli.fit_auto import seconds
 from lignn.errors import ConfigError
-from lignn.evaluation import fold_fits
 from tests.cli.commands import outcome, run
 
 TINY = (

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from lignn.errors import InputError
-from lignn.evaluation import workers
-from lignn.evaluation.workers import Failure
+from lignn.runs import workers
+from lignn.runs.workers import Failure
 from tests.cli.commands import outcome, run
 from tests.problems import random_graph
 from tests.studies import tiny

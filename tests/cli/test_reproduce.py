@@ -8,7 +8,8 @@ from typer.testing import CliRunner
 from lignn.cli.report import report
 from lignn.cli.reproduce import reproduce
 from lignn.errors import InputError
-from lignn.studies import records, study
+from lignn.runs import records
+from lignn.studies import study
 from tests.cli.commands import outcome
 from tests.studies import tiny
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from lignn.cli import main
 from lignn.cli.reproduce import _Display
-from lignn.studies.records import Record
+from lignn.runs.records import Record
 from lignn.studies.runner import Agenda
 from lignn.studies.study import Run
 from tests.cli.commands import outcome

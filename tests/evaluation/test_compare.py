@@ -4,11 +4,12 @@ import pytest
 import torch
 
 from lignn import Graph, NodeClassifier, Split, datasets, splits
+from lignn.classifier.race.candidates import candidates
 from lignn.datasets.sources import Source
 from lignn.errors import ConfigError, InputError, LignnError, SplitError
-from lignn.evaluation import compare, workers
-from lignn.evaluation.candidates import candidates
+from lignn.evaluation import compare
 from lignn.evaluation.compare import METHODS, Comparison, Result, Run
+from lignn.runs import workers
 
 GRAPH = {"name": "toy", "nodes": 9, "edges": 8, "features": 2, "classes": 2, "labelled": 6}
 

@@ -8,9 +8,10 @@ import pytest
 from lignn.datasets.sources import Source
 from lignn.declarations import PARAMETERS, Range
 from lignn.errors import ConfigError, InputError
-from lignn.evaluation import compare, tune, workers
+from lignn.evaluation import compare, tune
 from lignn.evaluation.compare import Result, Run
 from lignn.graph import Graph
+from lignn.runs import workers
 from tests.faults.test_leaks import flipped, splits, whole
 
 KARATE = Source("karate")

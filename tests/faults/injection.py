@@ -115,7 +115,7 @@ class Faults:
 
 def lignn_command(*arguments: str) -> None:
     from lignn.cli import main
-    from lignn.evaluation import workers
+    from lignn.runs import workers
 
     def in_this_process(function: Callable[[Any], Any], tasks: Any, jobs: int) -> Iterator[tuple[Any, Any]]:
         yield from ((task, function(task)) for task in tasks)
@@ -161,7 +161,7 @@ def state(command: str) -> Any:
     """Return what a user finds: a whole result, or None; anything else raises."""
     import lignn
     from lignn.classifier import saving
-    from lignn.studies import records
+    from lignn.runs import records
 
     if command == "predict":
         return Path("out.csv").read_text() if Path("out.csv").exists() else None

@@ -40,7 +40,7 @@ from lignn.classifier import config_file, saving
 from lignn.cli import config
 from lignn.errors import InputError
 from lignn.graph import archive, label_table, table_writer
-from lignn.studies import records
+from lignn.runs import records
 from tests.faults import mutations
 from tests.faults.mutations import Mutation
 from tests.graph import messy

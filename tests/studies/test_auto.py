@@ -8,9 +8,9 @@ import torch
 
 from lignn import datasets
 from lignn.declarations import PRESETS
+from lignn.runs.records import Record
 from lignn.studies import auto
 from lignn.studies.auto import AUTO, CHOOSING, REPORTING, Case
-from lignn.studies.records import Record
 
 
 def record(row: str, dataset: str, seed: int, run: int, test: float) -> Record:
@@ -87,7 +87,7 @@ def test_records_are_kept_and_those_of_other_presets_are_run_again(
             performed.append(task)
             yield task, {"scores": {"test": 0.9 if task.row == "lpa" else 0.5, "val": 0.5}, "processor_seconds": 1.0}
 
-    monkeypatch.setattr("lignn.evaluation.workers.each", each)
+    monkeypatch.setattr("lignn.runs.workers.each", each)
     found = auto.execute(tmp_path, ["karate"], runs=2, choice=1, jobs=1)
     reported = [(one["row"], one["seed"]) for one in found if one["splits"] == REPORTING]
     assert sorted(reported) == [(AUTO, 0), (AUTO, 1), ("lpa", 0), ("lpa", 1)]

@@ -5,7 +5,8 @@ from statistics import mean
 
 import numpy as np
 
-from lignn.studies import fraud, records
+from lignn.runs import records
+from lignn.studies import fraud
 from lignn.studies.fraud import FRAUD, SETTINGS, Case
 
 SMALL = Case("class_weight='balanced'", 0, {"class_weight": "balanced", "max_epochs": 3}, 300, 40, (60, 4))

@@ -41,7 +41,7 @@ def test_records_are_kept_and_not_repeated(tmp_path, monkeypatch):
             performed.append(task)
             yield task, function(task)
 
-    monkeypatch.setattr("lignn.evaluation.workers.each", each)
+    monkeypatch.setattr("lignn.runs.workers.each", each)
     first = labels_added.execute(tmp_path)
     assert labels_added.execute(tmp_path) == first
     assert performed == [SMALL]

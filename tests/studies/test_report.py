@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from lignn.errors import InputError
-from lignn.studies import records, study
+from lignn.runs import records
+from lignn.studies import study
 from lignn.studies.report import report
 from tests.studies import tiny
 

@@ -5,7 +5,8 @@ import torch
 
 from lignn import Graph, Split
 from lignn.errors import DatasetError, InputError
-from lignn.studies import records, runner, study
+from lignn.runs import records
+from lignn.studies import runner, study
 from tests.studies import tiny
 
 COSTS = {"seconds", "processor_seconds", "peak_memory_mib"}
@@ -77,7 +78,7 @@ def test_a_number_that_json_does_not_have_fails_its_run_alone(tmp_path, monkeypa
         yield tasks[0], {"scores": {"test": 0.5}, "solves": {"forward": {"contraction": float("nan")}}}
         yield tasks[1], {"scores": {"test": 0.5}}
 
-    monkeypatch.setattr("lignn.evaluation.workers.each", results)
+    monkeypatch.setattr("lignn.runs.workers.each", results)
     new = runner.execute(runner.agenda(tiny.STUDY, tmp_path, runs=1))
     assert [record["status"] for record in new] == ["failed", "ok"]
     assert new[0]["reason"].startswith("solves cannot be recorded: Out of range float values")

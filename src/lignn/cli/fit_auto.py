@@ -15,8 +15,8 @@ from lignn.cli.output import print_json, print_table
 from lignn.errors import ConfigError
 
 if TYPE_CHECKING:
+    from lignn.classifier.race.auto import AutoClassifier
     from lignn.cli.options import NamedGraph
-    from lignn.evaluation.auto import AutoClassifier
 
 AUTO = "auto"
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
@@ -96,7 +96,7 @@ def fit(
 def _classifier(settings: Mapping[str, Any], limit: float | None, jobs: int | None) -> AutoClassifier:
     import os
 
-    from lignn.evaluation.auto import AutoClassifier
+    from lignn.classifier.race.auto import AutoClassifier
 
     rest = {name: value for name, value in settings.items() if name != "method"}
     known = AutoClassifier._get_param_names()

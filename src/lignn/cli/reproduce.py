@@ -13,7 +13,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from lignn.studies.records import Record
+    from lignn.runs.records import Record
     from lignn.studies.runner import Agenda
     from lignn.studies.study import Study
 
@@ -87,7 +87,8 @@ def _list(studies: Sequence[Study], as_json: bool) -> None:
 
 def _plan(study: Study, agenda: Agenda, jobs: int, out: Path) -> dict[str, Any]:
     """Return what would be run, and how long it would take."""
-    from lignn.studies import estimate, records, runner
+    from lignn.runs import records
+    from lignn.studies import estimate, runner
 
     here = {graph: runner.is_here(graph) for graph in {run.config.graph for run in agenda.todo}}
     todo = [run for run in agenda.todo if here[run.config.graph]]
@@ -135,7 +136,8 @@ def _run(study: Study, agenda: Agenda, jobs: int) -> dict[str, Any]:
 
 def _compared(study: Study, agenda: Agenda, folder: Path) -> list[dict[str, Any]]:
     """Return the scores of the planned runs beside those in another folder."""
-    from lignn.studies import again, records
+    from lignn.runs import records
+    from lignn.studies import again
 
     planned = {run.config.identity for run in agenda.todo} | {record["id"] for record in agenda.done}
     new = [record for record in records.read(agenda.file) if record["id"] in planned]
@@ -226,7 +228,7 @@ class _Display:
         from rich.table import Table
 
         from lignn.evaluation.summary import mean_and_deviation
-        from lignn.studies.records import scores
+        from lignn.runs.records import scores
 
         cells = scores(self.records)
         table = Table("row", "dataset", "runs", "test F1-micro (%)", box=None, header_style="bold")

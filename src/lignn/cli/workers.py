@@ -103,7 +103,7 @@ def _end(failure: tuple[int, int] | None, count: int) -> NoReturn:
 @contextmanager
 def on_ray(address: str | None) -> Iterator[None]:
     """Run the tasks of many runs on a Ray cluster within the context; None: on this machine."""
-    from lignn.evaluation import workers  # which is slow to import
+    from lignn.runs import workers  # which is slow to import
 
     with workers.on_ray(address):
         yield

@@ -1,1 +1,1 @@
-"""Evaluation on any graph: compare methods, tune settings, and run many runs in several processes."""
+"""Evaluation on any graph: compare methods, tune settings, and tell what was found."""

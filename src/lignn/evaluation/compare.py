@@ -24,11 +24,11 @@ from lignn.declarations import (
     Compared,
 )
 from lignn.errors import ConvergenceWarning, ImbalanceWarning, InputError, SplitError, did_you_mean
-from lignn.evaluation import workers
 from lignn.evaluation.comparison import Comparison, Result, entries
 from lignn.graph import Graph, Split, splits
 from lignn.graph.split import PARTS
 from lignn.labels import Classes, KnownLabels
+from lignn.runs import workers
 
 METHODS = tuple(COMPARED)
 """The rows for one network, in order; further networks have rows such as `sage/lignn`, and `sage` alone."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from lignn.evaluation import workers
+from lignn.runs import workers
 
 MIB = 2**20
 

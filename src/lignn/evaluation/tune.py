@@ -19,9 +19,10 @@ from lignn.classifier.settings import Settings
 from lignn.datasets.sources import Source
 from lignn.declarations import DEFAULT_METHOD, METHODS, METHODS_WITH, METRICS, OF_NETWORK, PARAMETERS, Range
 from lignn.errors import ConfigError, InputError
-from lignn.evaluation import compare, workers
+from lignn.evaluation import compare
 from lignn.evaluation.compare import Result, Run
 from lignn.graph import archive
+from lignn.runs import workers
 
 if TYPE_CHECKING:
     import optuna

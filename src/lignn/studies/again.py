@@ -10,8 +10,8 @@ from statistics import mean
 from typing import Any
 
 from lignn.evaluation.summary import paired
-from lignn.studies import records
-from lignn.studies.records import Record
+from lignn.runs import records
+from lignn.runs.records import Record
 
 
 def compared(new: Sequence[Record], old: Sequence[Record]) -> list[dict[str, Any]]:

@@ -20,14 +20,15 @@ import torch
 
 from lignn import datasets
 from lignn.classifier import NodeClassifier
+from lignn.classifier.race.auto import AutoClassifier
+from lignn.classifier.race.candidates import candidates
 from lignn.errors import ConvergenceWarning, ImbalanceWarning
 from lignn.evaluation import page
-from lignn.evaluation.auto import AutoClassifier
-from lignn.evaluation.candidates import candidates
 from lignn.evaluation.summary import mean_and_deviation, paired
 from lignn.graph import Graph, Split, splits
-from lignn.studies import records, runner
-from lignn.studies.records import OK, Record
+from lignn.runs import records
+from lignn.runs.records import OK, Record
+from lignn.studies import runner
 
 STUDY, AUTO = "auto", "auto"
 CHOOSING, REPORTING = 7, 42

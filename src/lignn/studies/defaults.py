@@ -26,8 +26,9 @@ from lignn.declarations import DEFAULT_METHOD, METHODS, PRESETS
 from lignn.errors import ConvergenceWarning
 from lignn.graph import Graph, splits
 from lignn.methods.starts import measure, share_by_start
-from lignn.studies import records, runner
-from lignn.studies.records import OK, Record
+from lignn.runs import records
+from lignn.runs.records import OK, Record
+from lignn.studies import runner
 
 STUDIES = ("defaults", "more", "choice", "contraction", "proved")
 CHOOSING, REPORTING = 7, 42

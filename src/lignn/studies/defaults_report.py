@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from lignn.evaluation import page
 from lignn.evaluation.page import Block, Picture, Section, Table
 from lignn.evaluation.summary import mean_and_deviation, paired
-from lignn.studies.records import FAILED, OK, Record
+from lignn.runs.records import FAILED, OK, Record
 
 BASE = "new"
 _TEXT = {

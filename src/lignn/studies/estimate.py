@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import mean, median
 
 from lignn.evaluation.summary import format_duration
-from lignn.studies.records import OK, Record
+from lignn.runs.records import OK, Record
 from lignn.studies.study import Run
 
 Kind = Callable[[Record], Hashable]

@@ -22,8 +22,9 @@ from lignn.errors import ImbalanceWarning
 from lignn.evaluation import page
 from lignn.evaluation.summary import mean_and_deviation
 from lignn.graph import Graph
-from lignn.studies import records, runner
-from lignn.studies.records import OK, Record
+from lignn.runs import records
+from lignn.runs.records import OK, Record
+from lignn.studies import runner
 
 STUDY = "fraud"
 NORMAL, FRAUD = 0, 1

@@ -22,8 +22,9 @@ from lignn import datasets
 from lignn.classifier import NodeClassifier, Update
 from lignn.errors import ConvergenceWarning
 from lignn.graph import Graph, Split, splits
-from lignn.studies import records, runner
-from lignn.studies.records import OK, Record
+from lignn.runs import records
+from lignn.runs.records import OK, Record
+from lignn.studies import runner
 
 STUDY = "labels_added"
 SOLVED, TRAINED_ON, RETRAINED = "re-solved", "trained on", "retrained"

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from lignn.evaluation import page
 from lignn.evaluation.page import Picture, Section, Table
 from lignn.evaluation.summary import mean_and_deviation
+from lignn.runs.records import FAILED, OK, Record
 from lignn.studies import figures
 from lignn.studies.labels_added import RETRAINED, SOLVED, STUDY, TRAINED_ON
-from lignn.studies.records import FAILED, OK, Record
 
 WAYS = (SOLVED, TRAINED_ON, RETRAINED)
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from lignn.errors import InputError
 from lignn.evaluation import page
 from lignn.evaluation.page import Block, Section, Table
-from lignn.studies import published, records, study
-from lignn.studies.records import FAILED, OK, UNAVAILABLE, Record
+from lignn.runs import records
+from lignn.runs.records import FAILED, OK, UNAVAILABLE, Record
+from lignn.studies import published, study
 from lignn.studies.results import NO_DATA, NOT_RUN, Results
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from lignn.declarations import DEFAULT_METRIC, METRICS
-from lignn.studies.records import OK, UNAVAILABLE, Record
+from lignn.runs.records import OK, UNAVAILABLE, Record
 from lignn.studies.study import Run, Study
 
 NOT_RUN = "not run"

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from lignn.errors import DatasetError
-from lignn.evaluation import workers
-from lignn.studies import records
-from lignn.studies.records import FAILED, OK, UNAVAILABLE, Record
+from lignn.runs import records, workers
+from lignn.runs.records import FAILED, OK, UNAVAILABLE, Record
 from lignn.studies.study import Run, Study
 
 Report = Callable[[Record], None]

@@ -7,8 +7,8 @@ from statistics import mean
 
 from lignn.evaluation.page import Block, Picture, Table
 from lignn.evaluation.summary import Difference, mean_and_deviation, paired
+from lignn.runs.records import Cells, scores
 from lignn.studies import figures, published
-from lignn.studies.records import Cells, scores
 from lignn.studies.results import Results
 
 

@@ -7,8 +7,8 @@ from statistics import mean, median
 
 from lignn.evaluation.page import Block, Picture, Table
 from lignn.evaluation.summary import mean_and_deviation, paired
+from lignn.runs.records import Record, scores
 from lignn.studies import figures
-from lignn.studies.records import Record, scores
 from lignn.studies.results import NO_DATA, NOT_RUN, Results
 
 HEADER = ("", "dataset", "runs", "score", "gain", "s a run", "s an epoch", "× a run", "× an epoch")

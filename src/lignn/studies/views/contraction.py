@@ -8,8 +8,8 @@ from statistics import mean
 
 from lignn.evaluation.page import Block, Picture, Table
 from lignn.evaluation.summary import Difference, mean_and_deviation, paired
+from lignn.runs.records import Record
 from lignn.studies import figures
-from lignn.studies.records import Record
 from lignn.studies.results import NOT_RUN, Results
 
 SOLVES = ("forward", "backward")

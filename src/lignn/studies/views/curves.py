@@ -8,8 +8,8 @@ from itertools import accumulate
 from statistics import mean
 
 from lignn.evaluation.page import Block, Picture, Table
+from lignn.runs.records import Record
 from lignn.studies import figures, published
-from lignn.studies.records import Record
 from lignn.studies.results import NOT_RUN, Results
 
 WINDOW = 50

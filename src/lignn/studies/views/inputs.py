@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from lignn.declarations import DEFAULT_METRIC, METRICS
 from lignn.evaluation.page import Block, Table
 from lignn.evaluation.summary import mean_and_deviation, paired
-from lignn.studies.records import Record
+from lignn.runs.records import Record
 from lignn.studies.results import NOT_RUN, Results
 
 _RANKS = ("roc_auc", "average_precision")

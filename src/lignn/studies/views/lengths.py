@@ -8,8 +8,8 @@ from statistics import mean
 
 from lignn.evaluation.page import Block, Picture, Table
 from lignn.evaluation.summary import Difference, mean_and_deviation, paired
+from lignn.runs.records import scores
 from lignn.studies import figures
-from lignn.studies.records import scores
 from lignn.studies.results import NOT_RUN, Results
 
 OURS = "LI-GCN"

@@ -10,8 +10,8 @@ from typing import Any
 
 from lignn.evaluation.page import Block, Table
 from lignn.evaluation.summary import mean_and_deviation
+from lignn.runs.records import Record
 from lignn.studies import published
-from lignn.studies.records import Record
 from lignn.studies.results import NOT_RUN, Results
 
 Settings = dict[str, Any]

@@ -4,7 +4,7 @@ import json
 import pytest
 
 from lignn.errors import InputError
-from lignn.studies import records
+from lignn.runs import records
 from tests.studies import tiny
 
 

@@ -13,15 +13,16 @@ import torch
 
 import lignn
 from lignn import AutoClassifier, Graph, NodeClassifier, Split
+from lignn.classifier.race import auto, fold_fits, greedy
+from lignn.classifier.race.candidates import Candidate, candidates
+from lignn.classifier.race.fold_fits import Outcome, Setup, Task
+from lignn.classifier.race.folds import Fold, folds
+from lignn.classifier.race.greedy import choose
+from lignn.classifier.race.judge import Judge
+from lignn.classifier.race.leaderboard import Leaderboard
+from lignn.classifier.race.search import Search, rungs
 from lignn.errors import ConfigError, InputError
-from lignn.evaluation import auto, fold_fits, greedy, workers
-from lignn.evaluation.candidates import Candidate, candidates
-from lignn.evaluation.fold_fits import Outcome, Setup, Task
-from lignn.evaluation.folds import Fold, folds
-from lignn.evaluation.greedy import choose
-from lignn.evaluation.judge import Judge
-from lignn.evaluation.leaderboard import Leaderboard
-from lignn.evaluation.search import Search, rungs
+from lignn.runs import workers
 from lignn.training import Metric, checkpoint
 from tests.faults.test_leaks import flipped
 from tests.problems import random_graph

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from lignn.evaluation.candidates import Candidate
-from lignn.evaluation.judge import Gap, Judge, gap
-from lignn.evaluation.search import Search
+from lignn.classifier.race.candidates import Candidate
+from lignn.classifier.race.judge import Gap, Judge, gap
+from lignn.classifier.race.search import Search
 
 
 def majority(search: Search, folds: Sequence[int]) -> list[Tensor]:

@@ -4,14 +4,15 @@ import pytest
 import torch
 
 from lignn import Graph, Split
-from lignn.evaluation import auto_page, drawing, greedy
-from lignn.evaluation.candidates import PARTS, Candidate
-from lignn.evaluation.findings import majority, sentences
-from lignn.evaluation.fold_fits import Outcome, Setup, Task
-from lignn.evaluation.folds import Fold
-from lignn.evaluation.judge import Gap, Judge, error_of, gap
-from lignn.evaluation.leaderboard import Leaderboard, leaderboard
-from lignn.evaluation.search import Search
+from lignn.classifier.race import greedy
+from lignn.classifier.race.candidates import PARTS, Candidate
+from lignn.classifier.race.findings import majority, sentences
+from lignn.classifier.race.fold_fits import Outcome, Setup, Task
+from lignn.classifier.race.folds import Fold
+from lignn.classifier.race.judge import Gap, Judge, error_of, gap
+from lignn.classifier.race.leaderboard import Leaderboard, leaderboard
+from lignn.classifier.race.search import Search
+from lignn.evaluation import auto_page, drawing
 from lignn.training import Metric
 
 N = 200

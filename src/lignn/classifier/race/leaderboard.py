@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from lignn.classifier.race.candidates import Part
+from lignn.classifier.race.findings import majority, sentences
+from lignn.classifier.race.greedy import Choice
+from lignn.classifier.race.judge import Judge, error_of
+from lignn.classifier.race.search import Search
 from lignn.declarations import METRICS, MetricDeclaration
-from lignn.evaluation.candidates import Part
-from lignn.evaluation.findings import majority, sentences
-from lignn.evaluation.greedy import Choice
-from lignn.evaluation.judge import Judge, error_of
-from lignn.evaluation.search import Search
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lignn.evaluation.judge import Judge
-from lignn.evaluation.search import Search
+from lignn.classifier.race.judge import Judge
+from lignn.classifier.race.search import Search
 
 MEMBERS = 5
 """The most members, counted with repetition."""

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lignn.evaluation.fold_fits import Setup
+from lignn.classifier.race.fold_fits import Setup
 from lignn.training import Metric
 from lignn.training.metrics import mean_log_loss
 

@@ -14,10 +14,10 @@ from torch import Tensor
 
 from lignn.classifier import NodeClassifier, fitting
 from lignn.classifier.model import Fitted
+from lignn.classifier.race.candidates import Candidate
+from lignn.classifier.race.folds import Fold
 from lignn.classifier.settings import Settings
 from lignn.errors import ConvergenceWarning, ImbalanceWarning, LignnError
-from lignn.evaluation.candidates import Candidate
-from lignn.evaluation.folds import Fold
 from lignn.graph import Graph, Split, archive
 from lignn.methods import Prediction
 from lignn.training import History, Metric

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from lignn.errors import ConfigError, LignnError
-from lignn.evaluation import workers
+from lignn.runs import workers
 
 
 def task(number: int) -> int:
@@ -107,8 +107,8 @@ def hold(folder: str) -> None:
 
 PARENT = """
 import sys
-from lignn.evaluation import workers
-from tests.evaluation.test_workers import hold
+from lignn.runs import workers
+from tests.runs.test_workers import hold
 
 if __name__ == "__main__":
     list(workers.each(hold, [sys.argv[1]] * 2, jobs=2))

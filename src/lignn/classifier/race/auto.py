@@ -22,17 +22,17 @@ from lignn.classifier.calibration import Outcome as Predicted
 from lignn.classifier.calibration import calibrate
 from lignn.classifier.holdout import checked_split
 from lignn.classifier.model import Fitted
+from lignn.classifier.race.candidates import QUALITIES, Quality, candidates
+from lignn.classifier.race.fold_fits import Outcome, Setup, Task, fit
+from lignn.classifier.race.folds import folds
+from lignn.classifier.race.greedy import Choice, choose, mean_of
+from lignn.classifier.race.judge import Judge, decided
+from lignn.classifier.race.leaderboard import Leaderboard, leaderboard
+from lignn.classifier.race.search import Search, rungs
 from lignn.classifier.report import about_fit
 from lignn.classifier.settings import Settings
 from lignn.declarations import METHODS
 from lignn.errors import ConfigError, InputError, unknown
-from lignn.evaluation.candidates import QUALITIES, Quality, candidates
-from lignn.evaluation.fold_fits import Outcome, Setup, Task, fit
-from lignn.evaluation.folds import folds
-from lignn.evaluation.greedy import Choice, choose, mean_of
-from lignn.evaluation.judge import Judge, decided
-from lignn.evaluation.leaderboard import Leaderboard, leaderboard
-from lignn.evaluation.search import Search, rungs
 from lignn.graph import Graph, Split
 from lignn.labels import Classes
 

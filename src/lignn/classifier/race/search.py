@@ -17,12 +17,13 @@ import torch
 from torch import Tensor
 
 from lignn.classifier.calibration import Calibration, calibrate
+from lignn.classifier.race import fold_fits
+from lignn.classifier.race.fold_fits import Outcome, Setup, Task
+from lignn.classifier.race.folds import Fold
+from lignn.classifier.race.judge import Judge, gap
 from lignn.errors import InputError
-from lignn.evaluation import fold_fits, workers
-from lignn.evaluation.fold_fits import Outcome, Setup, Task
-from lignn.evaluation.folds import Fold
-from lignn.evaluation.judge import Judge, gap
 from lignn.labels import at_temperature
+from lignn.runs import workers
 from lignn.training import checkpoint
 
 SURVIVORS = 5
