@@ -18,7 +18,8 @@ BACKBONES = ("gcn", "gat", "sage", "gin", "mlp", "sgc", "jknet", "gcnii", "rgcn"
 PRECISIONS = ("float32", "float64")
 FEATURES = ("auto", "raw")
 AUTO = "auto"
-CONTRACTIONS = (AUTO, "free", "proved", "measured")
+CONTRACTIONS = (AUTO, "free", "proved")
+NO_MEASURED = "contraction 'measured' is gone; use 'proved', which promises one equilibrium, or 'free'"
 HELD_BACK = "held back"
 """Value of `refit` that trains again on the labels that `fit` held back by itself, and on no others."""
 

@@ -1,5 +1,6 @@
 """Models outlive the version that saved them: they load, and predict and learn as they did then."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +9,11 @@ import torch
 
 import lignn
 from lignn.declarations import METHODS, PRESETS
+from lignn.errors import DataWarning
 
 FOLDER = Path(__file__).parent / "models"
 MODELS = sorted(file.with_suffix("") for file in FOLDER.glob("*/*.npz"))
+pytestmark = pytest.mark.filterwarnings("ignore:.*contraction 'measured', which is gone")
 
 
 @pytest.fixture(autouse=True)
@@ -50,6 +53,18 @@ def test_a_change_of_preset_does_not_change_a_saved_model(name, monkeypatch):
         for method in ("lignn", "lae"):
             monkeypatch.setitem(METHODS[method].presets, preset, {**METHODS[method].presets[preset], "mask_rate": 0.9})
     assert np.array_equal(updated(), before)
+
+
+def test_a_measured_contraction_is_free_now_and_a_warning_says_so_once(tmp_path):
+    with pytest.warns(DataWarning, match=r"generation-1: the model was fitted with contraction 'measured', .* 'free'"):
+        classifier = lignn.load(FOLDER / "0.2.0" / "measured")
+    assert classifier.contraction == classifier._fitted.settings.values["contraction"] == "free"
+    assert classifier._fitted.settings.values["mask_rate"] == 0.5
+    assert "kappa" not in classifier.method_.state_dict()
+    classifier.save(tmp_path)
+    with warnings.catch_warnings(action="error"):
+        again = lignn.load(tmp_path)
+    assert np.array_equal(again.predict_proba(), classifier.predict_proba())
 
 
 def test_saved_again_it_has_the_present_format(tmp_path):

@@ -13,7 +13,6 @@ from lignn import Graph, NodeClassifier, Split, datasets
 from lignn.classifier import first_training, fitting
 from lignn.classifier.holdout import ENOUGH, Holdout
 from lignn.labels import KnownLabels
-from lignn.methods.starts import Starts
 from lignn.training.teaching import Teacher
 from tests.classifier.small import small_graph, small_split
 from tests.problems import random_graph
@@ -29,7 +28,7 @@ def weights(classifier):
     return torch.cat([weight.flatten() for weight in classifier.method_.parameters()])
 
 
-@pytest.mark.parametrize("contraction", ["auto", "proved", "measured", "free"])
+@pytest.mark.parametrize("contraction", ["auto", "proved", "free"])
 def test_test_labels_change_nothing(contraction):
     graph, split = small_graph(), small_split()
     one, other = (
@@ -266,17 +265,6 @@ def test_a_training_that_starts_over_twice_resumes_in_the_last_one(underfits, mo
     assert torch.equal(weights(resumed), weights(fitted()))
 
 
-def test_a_training_that_is_ended_is_not_tightened(underfits, monkeypatch):
-    """With a measured contraction no epoch need be admitted yet, and nobody would use what is trained then."""
-    monkeypatch.setattr("lignn.methods.label_inputted.LabelInputted.admits", lambda *_: False)
-    seen = []
-    NodeClassifier(contraction="measured", **TIGHT).fit(
-        small_graph(), small_split(), progress=lambda history: seen.append(len(history.epochs))
-    )
-    assert seen[:26] == [*range(1, 26), 1]
-    assert seen.count(1) == 1 + 3  # the one that was ended, then one for each limit
-
-
 def test_only_nodes_of_labelled_types_teach(monkeypatch):
     graph = small_graph()
     typed = pa.table({"type": ["account"] * 60 + ["device"] * 30, "size": torch.rand(90).numpy()})
@@ -389,29 +377,3 @@ def test_a_chosen_contraction_is_saved(tmp_path):
         assert again._fitted.settings.values["contraction"] == "proved"
         assert np.array_equal(again.predict_proba(), one.predict_proba())
         assert again.update_labels({0: 1}).warm
-
-
-def test_a_measured_contraction_is_measured_again_after_training_on_all_labels(monkeypatch, tmp_path):
-    """Let the first training have its promise with κ = 1.5, and the one on all labels only where there is a proof."""
-    graph, refits = small_graph(), []
-
-    def found(prediction):
-        known, bound = prediction.problem.labels.mask.sum(), prediction.bound.lipschitz
-        refits.append(bound) if known == graph.num_nodes else None
-        return Starts(0.9 if bound < 1.6 and known < graph.num_nodes else 1.1, 0.0, 0.0)
-
-    monkeypatch.setattr("lignn.methods.contraction.measure", found)
-    one = NodeClassifier(contraction="measured", **{**QUICK, "lr": 0.2, "max_epochs": 20}).fit(graph)
-    assert one.history_.eligible
-    assert one.history_.best == 19
-    assert refits == pytest.approx([1.5])  # trained with the κ that was chosen, measured, and refused
-    assert one.method_.contraction.kappa == 0.95
-    assert one._fitted.prediction.bound.lipschitz == pytest.approx(0.95)
-    one.save(tmp_path / "model")
-    again = lignn.load(tmp_path / "model")
-    assert again.method_.contraction == one.method_.contraction
-    assert np.array_equal(again.predict_proba(), one.predict_proba())
-    for each in (one, again):
-        each.update_labels({0: 1}, epochs=2)
-        assert each._fitted.prediction.bound.lipschitz <= 0.95 + 1e-6
-    assert np.array_equal(again.predict_proba(), one.predict_proba())

@@ -212,6 +212,7 @@ OPTIONS: dict[str, tuple[tuple[str, ...], str]] = {
     "epochs": (("fit", "mine", "-o", "new", "--max-epochs", "0"), "max_epochs"),
     "tolerance": ((*FIT, "--tol", "-1"), "tol"),
     "budget": ((*FIT, "--max-steps", "-1"), "max_steps"),
+    "measured": ((*FIT, "--contraction", "measured"), "contraction 'measured' is gone; use 'proved', which promises"),
     "precision": ((*FIT, "--precision", "float16"), "precision 'float16' is unknown"),
     "other method's": ((*FIT, "--method", "lpa", "--mask-rate", "0.5"), "mask_rate: method 'lpa' has no such"),
     "backbone option": ((*FIT, "--backbone-options", "layers=3"), "layers"),

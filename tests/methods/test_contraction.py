@@ -10,14 +10,11 @@ from lignn.backbones import GCN, SAGE, resolve
 from lignn.backbones.registry import names_with
 from lignn.equilibrium.solvers import Picard
 from lignn.errors import ConfigError
-from lignn.labels import KnownLabels
 from lignn.methods import LIGNN, CorrectAndSmooth, Problem
 from lignn.methods.contraction import Contraction
 from lignn.methods.ensemble import Ensemble
-from lignn.methods.starts import Starts, measure, share_by_start
 from lignn.propagation import Adjacency
 from lignn.propagation.operator_norms import least_norms, norm_bounds
-from lignn.training import Interrupted, Settings, score_on, train
 from tests.classifier.small import small_graph, small_split
 
 CAPPED = ["gcn", "sage", "sgc", "mlp", "jknet", "gcnii", "rgcn", "residual gcn", "residual sage", "residual rgcn"]
@@ -176,97 +173,15 @@ def test_a_changed_network_has_no_bound():
 
 def test_promises_are_checked():
     assert Contraction.of("free") == Contraction("free", None)
-    with pytest.raises(ConfigError, match="contraction 'prooved' is unknown"):
+    with pytest.raises(ConfigError, match=r"contraction 'prooved' is unknown; did you mean 'proved'\?"):
         Contraction.of("prooved")
+    with pytest.raises(ConfigError, match=r"contraction 'measured' is gone; use 'proved', .*or 'free'"):
+        Contraction.of("measured")
     with pytest.raises(ConfigError, match=r"'proved' needs a number below 1, got 1\.5"):
         Contraction.of("proved", 1.5)
 
 
-def clinging(contraction="measured", kappa=None):
-    """LI-GCN in which a class strengthens itself, so that the start decides if the label weights are large.
-
-    Features count nothing, and the labels of six nodes are known. With κ = 3 the map expands, with κ = 1.5 it does not.
-    """
-    graph = small_graph()
-    problem = Problem.with_labels(graph, KnownLabels.of(graph, torch.arange(90) < 6, torch.float64))
-    backbone = GCN(graph.num_features, 3, 3, hidden=3, generator=torch.Generator().manual_seed(0)).double()
-    with torch.no_grad():
-        first, last = (conv.lin.weight for conv in backbone.convs)
-        first.copy_(torch.cat([5 * torch.eye(3), torch.zeros(3, 6)], 1))
-        last.copy_(5 * torch.eye(3))
-    solver = Picard(tol=1e-8, max_steps=300)
-    return LIGNN(backbone, solver=solver, contraction=contraction, kappa=kappa).double(), problem
-
-
-def trained(method, problem, **options):
-    """Train for a few epochs, of which only the last three may be chosen."""
-    nodes = torch.arange(90)
-    score = score_on(small_graph(), {"val": (nodes >= 6) & (nodes < 48)})
-    settings = Settings(lr=0.01, max_epochs=6, first_epoch=3)
-    return train(method, problem, problem, score, torch.Generator().manual_seed(0), settings, **options)
-
-
-def same_weights(one, other):
-    return all(torch.equal(*pair) for pair in zip(one.parameters(), other.parameters(), strict=True))
-
-
-def test_a_measured_contraction_takes_the_largest_bound_that_it_admits():
-    expected = {3.0: (1.24, 2 / 3), 1.5: (0.96, 0), 0.95: (0.59, 0)}
-    for kappa, (contraction, share) in expected.items():
-        method, problem = clinging("measured", kappa)
-        with torch.no_grad():
-            method.eval().project(problem)
-        prediction = method.on(problem).solve()
-        starts = measure(prediction)
-        assert (starts.contraction, starts.differing) == pytest.approx((contraction, share), abs=5e-3)
-        assert method.admits(prediction) == (share == 0)
-        assert clinging("free")[0].admits(prediction)
-
-    method, problem = clinging()
-    history = trained(method, problem)
-    assert method.contraction.kappa == 1.5
-    assert history.eligible
-    assert history.best >= 3
-    assert measure(history.prediction).agree
-    assert history.prediction.bound.lipschitz == pytest.approx(1.5)
-    assert share_by_start(history.prediction, 5) == 0
-    given = clinging(kappa=1.5)[0]
-    assert trained(given, problem).best == history.best
-    assert same_weights(method, given)  # nothing is left of the training with κ = 3
-    free = trained(clinging("free", 3.0)[0], problem)
-    assert share_by_start(free.prediction, 5) > 0.3
-
-
-def test_a_measured_contraction_ends_with_a_proved_one(monkeypatch):
-    monkeypatch.setattr("lignn.methods.contraction.measure", lambda _: Starts(1.2, 0.0, 0.0))
-    (method, problem), (proved, _) = clinging(), clinging("proved")
-    history = trained(method, problem)
-    assert method.contraction.kappa == 0.95
-    assert history.eligible
-    assert trained(proved, problem).best == history.best
-    assert same_weights(method, proved)
-    assert not method.tighten()
-    assert not proved.tighten()
-
-
-def test_a_measured_contraction_goes_on_from_a_checkpoint(tmp_path):
-    """An interruption while κ = 1.5 is trained keeps the checkpoint of κ = 3, after which all is the same."""
-
-    def interrupt(history):
-        if len(history.epochs) == 2 and method.contraction.kappa == 1.5:
-            raise KeyboardInterrupt
-
-    method, problem = clinging()
-    with pytest.raises(Interrupted):
-        trained(method, problem, path=tmp_path / "run", progress=interrupt)
-    resumed, whole = clinging()[0], clinging()[0]
-    histories = [trained(resumed, problem, path=tmp_path / "run"), trained(whole, problem)]
-    assert same_weights(resumed, whole)
-    assert histories[0].best == histories[1].best
-    assert resumed.contraction.kappa == 1.5
-
-
-@pytest.mark.parametrize("contraction", ["proved", "measured", "free", "auto"])
+@pytest.mark.parametrize("contraction", ["proved", "free", "auto"])
 def test_a_fit_says_in_one_line_what_it_found(contraction):
     classifier = NodeClassifier(contraction=contraction, hidden=8, max_epochs=4).fit(small_graph(), small_split())
     assert classifier.well_posed_.count("\n") == 0

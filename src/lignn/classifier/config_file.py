@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from lignn.declarations import PARAMETERS
-from lignn.errors import InputError
+from lignn.errors import DataWarning, InputError
 
 FORMAT = 3
 CONFIG, WEIGHTS, GRAPH, HISTORY = "config.json", "weights.safetensors", "graph.npz", "history.jsonl"
@@ -41,7 +42,7 @@ def read(path: Path) -> dict[str, Any]:
     if not intact:
         raise InputError(f"{path / CONFIG}: was changed after the model was saved; copy the model again, or fit anew")
     _check_config(path / CONFIG, config)
-    return config
+    return _without_measured(path, config)
 
 
 def _check_config(path: Path, config: dict[str, Any]) -> None:
@@ -52,6 +53,28 @@ def _check_config(path: Path, config: dict[str, Any]) -> None:
             raise InputError(f"{path}: its {part!r} are not those of a model; copy the model again, or fit anew")
     if missing := set(FILES).difference(config["files"], () if config.get("graph") else (GRAPH,)):
         raise InputError(f"{path}: does not name {min(missing)}; copy the model again, or fit anew")
+
+
+def _without_measured(path: Path, config: dict[str, Any]) -> dict[str, Any]:
+    """Return the config with contraction "free" for "measured", which lignn 0.2 had, and warn if there was any."""
+
+    def freed(value: Any) -> Any:
+        if isinstance(value, list):
+            return [freed(each) for each in value]
+        if not isinstance(value, dict):
+            return value
+        own = {"contraction": "free"} if value.get("contraction") == "measured" else {}
+        return {name: freed(each) for name, each in value.items()} | own
+
+    changed = {part: freed(config[part]) for part in ("parameters", "resolved") if part in config}
+    if had := any(config[part] != value for part, value in changed.items()):
+        warnings.warn(
+            f"{path}: the model was fitted with contraction 'measured', which is gone; "
+            "it is used as 'free': nothing checks any more that its equilibrium is the only one",
+            DataWarning,
+            stacklevel=2,
+        )
+    return config | changed | {"dropped_weight": "kappa" if had else None}
 
 
 def upgraded(config: dict[str, Any]) -> dict[str, Any]:

@@ -80,9 +80,8 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         gradient: "exact", "paper", "last_step", or a gradient object.
         warm_start: start each epoch's solve from the last one's state.
         contraction: what is promised about the equilibrium (docs/guides/wellposed.md). "proved": it is the only one,
-            for any labels; the weights of the label state are kept small enough. "measured": nothing was found that
-            speaks against it. "free": nothing. "auto": proved, unless the training labels cannot be learned
-            with it.
+            for any labels; the weights of the label state are kept small enough. "free": nothing. "auto": proved,
+            unless the training labels cannot be learned with it.
         calibrate: fit a temperature and a doubt to the held-out labels, see `Calibration`.
         refit: train once more on all known labels, for as many epochs as the best epoch took. None for the preset
             "practical": only on labels that `fit` itself has held back, not on a given validation part.

@@ -220,7 +220,9 @@ def _without_graph(path: Path, config: dict[str, Any], settings: Settings, tenso
     generator = torch.Generator().manual_seed(0)
     method = settings.build(inputs.num_features, len(classes), generator, inputs.edge_types)
     method.to(settings.device, settings.dtype)
-    method.load_state_dict(config["more_weights"] | tensors.get("weights", {}))
+    weights = config["more_weights"] | tensors.get("weights", {})
+    dropped = config["dropped_weight"]
+    method.load_state_dict({name: value for name, value in weights.items() if name.split(".")[-1] != dropped})
     method.eval()
     told, end = config["training"], config["training"]["end"]
     epochs = [json.loads(line) for line in (path / HISTORY).read_text(encoding="utf-8").splitlines()]

@@ -23,6 +23,7 @@ from lignn.declarations import (
     METHODS,
     METHODS_WITH,
     METRICS,
+    NO_MEASURED,
     OF_LOSS,
     OF_NETWORK,
     OF_TAUGHT,
@@ -265,6 +266,8 @@ def _check_value(name: str, value: Any) -> None:
     if not fits:
         article = "" if declared.kind == "true or false" else "a "
         raise ConfigError(f"{name}: {article}{declared.kind} is needed, got {value!r}")
+    if name == "contraction" and value == "measured":
+        raise ConfigError(NO_MEASURED)
     if name in _NAMED and isinstance(value, str) and value not in _NAMED[name]:
         raise unknown(name, value, _NAMED[name])
     if name in ("hidden", "max_steps", "folds") and value < 1:

@@ -16,17 +16,17 @@ from lignn.equilibrium import Gradient, Implicit, Map, Maps, Solution, solve
 from lignn.equilibrium.solvers import Solver
 from lignn.errors import ConfigError
 from lignn.labels import HiddenLabels, LabelInput
-from lignn.methods.contraction import FREE, Contraction, Promising
+from lignn.methods.contraction import FREE, Contraction
 from lignn.methods.fused import InputMap
 from lignn.methods.masking import Masking
-from lignn.methods.method import Carry, Epoch, Evaluation, known_state
+from lignn.methods.method import Carry, Epoch, Evaluation, Method, known_state
 from lignn.methods.problem import Prediction, Problem
 from lignn.methods.steps import BoundLabelInputted, Step, first_step
 
 MaskRate = float | Literal["adaptive"]
 
 
-class LabelInputted(Promising):
+class LabelInputted(Method):
     """`Ỹ = step(input(Ỹ))`: a method whose step takes known labels and its own predictions as input.
 
     An epoch draws which labels to hide, solves for the state, tapes one step on the masked state, and supervises the
@@ -61,13 +61,14 @@ class LabelInputted(Promising):
         feature_mask: float = 0.0,
         contraction: Contraction = FREE,
     ) -> None:
-        super().__init__(step, contraction)
+        super().__init__()
         if mask_rate != "adaptive" and not (isinstance(mask_rate, float) and 0 < mask_rate < 1):
             raise ConfigError(f"mask_rate: a number between 0 and 1, or 'adaptive', is needed, got {mask_rate!r}")
         if mask_rate == "adaptive" and not isinstance(gradient, Implicit):
             raise ConfigError("mask_rate 'adaptive' needs an implicit gradient, because it follows the adjoint solve")
         if not 0 <= feature_mask < 1:
             raise ConfigError(f"feature_mask: a share from 0 to below 1 is needed, got {feature_mask}")
+        self.step, self.contraction = step, contraction
         self.masking, self.solver, self.gradient = masking, solver, gradient
         self.mask_rate, self.inference = mask_rate, inference or solver
         self.warm_start, self.reuse_evaluation, self.feature_mask = warm_start, reuse_evaluation, feature_mask
@@ -75,6 +76,10 @@ class LabelInputted(Promising):
     def on(self, problem: Problem) -> BoundLabelInputted:
         """Bind the method to a problem, in the mode (training or evaluation) that the module is in."""
         return BoundLabelInputted(self, problem)
+
+    def project(self, problem: Problem) -> None:
+        """Keep the promise about the equilibrium after an update."""
+        self.contraction.project(self.step, problem)
 
     def epoch(self, problem: Problem, generator: Generator, carry: Carry | None = None) -> Epoch:
         """Run Algorithm 1, lines 1 to 11; the backward pass of the loss is lines 12 to 16."""

@@ -127,14 +127,6 @@ class Method(nn.Module, ABC):
     def project(self, problem: Problem) -> None:
         """Change the weights after an update, so that predictions on `problem` have what the method promises."""
 
-    def admits(self, prediction: Prediction) -> bool:  # noqa: ARG002
-        """Return whether an epoch with this prediction may be chosen."""
-        return True
-
-    def tighten(self) -> bool:
-        """Limit the weights more than before if no epoch may be chosen; return False if that cannot be done."""
-        return False
-
     def evaluate(self, problem: Problem, epoch: Epoch) -> tuple[Prediction, Carry]:  # noqa: ARG002
         """Predict after the update of `epoch`; also return what the next epoch takes over."""
         return self.predict(problem), Carry()

@@ -102,7 +102,7 @@ class LIGNN(LabelInputted):
         feature_mask: share of the nodes whose features are hidden in the taped step, so that it has to use labels.
         jacobian: softmax Jacobian in the adjoint: "exact", or only its "diagonal", as the authors ran it. The loss is
             differentiated exactly in both cases.
-        contraction: "free", "proved" or "measured", see `methods.contraction`.
+        contraction: "free" or "proved", see `methods.contraction`.
         kappa: bound κ that the weights are scaled to; default: that of `contraction`.
         loss: what the cross-entropy is computed from; always the probabilities for the paper's gradient, whose adjoint
             needs them.
@@ -177,7 +177,7 @@ class LIGNN(LabelInputted):
             adjoint: tolerance of the backward solve. "paper" is the absolute `1e-5 (c-1) / c²`. "relative" is 1e-2
                 relative to the gradient; this solve also stops when the adjoint expands. With an adaptive mask rate,
                 both stop when the adjoint expands by more than a factor of 1.1.
-            contraction: "free", "proved" or "measured".
+            contraction: "free" or "proved".
             kappa: bound κ that the weights are scaled to; default: that of `contraction`.
             loss: what the cross-entropy is computed from, as for `LIGNN`.
             hide: "rows" of the state or "labels", as for `LIGNN`.
@@ -213,7 +213,7 @@ class LaE(LabelInputted):
         max_steps: budget of each solve, forward and backward.
         tol: largest change of an entry.
         feature_mask: share of the nodes whose features are hidden in the taped step.
-        contraction: "free", "proved" or "measured", see `methods.contraction`.
+        contraction: "free" or "proved", see `methods.contraction`.
         kappa: bound κ that the weights are scaled to; default: that of `contraction`.
         loss: what the cross-entropy is computed from.
     """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import math
 import time
@@ -198,7 +197,6 @@ def train(
 ) -> History:
     """Train `method` and leave it with the weights of the epoch with the best validation score.
 
-    If no epoch may be chosen, and the method can limit its weights more (`Method.tighten`), training starts again.
     `Interrupted` is raised on Ctrl-C if at least one epoch can be kept.
 
     Args:
@@ -224,7 +222,7 @@ def train(
             if not may_teach(training, inference):
                 settings = dataclasses.replace(settings, teaching=0.0)
             run = _Run(method, generator, settings, run_id, carry or Carry(), teachers, supersedes)
-            history = _train_until_admitted(run, training, inference, score, path, progress)
+            history = _train(run, training, inference, score, path, progress)
         else:
             history = History(end=End.AT_ONCE if learned else End.NOTHING_TO_TRAIN)
         try:
@@ -247,20 +245,6 @@ def _predict(bound: BoundMethod, score: Scorer | None, history: History) -> None
     history.prediction = bound.solve()
     if score is not None:
         history.final = {name: value for name, value in score(history.prediction).items() if name not in DECIDING}
-
-
-def _train_until_admitted(
-    run: _Run, training: Problem, inference: Problem, score: Scorer | None, path: Path | None, progress: Progress | None
-) -> History:
-    """Train; while no epoch may be chosen, train a tightened method from the same weights, with the same draws."""
-    fresh, drawn, carry = copy.deepcopy(run.method), run.generator.get_state(), run.history.carry
-    history = _train(run, training, inference, score, path, progress)
-    while not history.eligible and history.end not in (End.INTERRUPTED, End.STOPPED) and fresh.tighten():
-        run.method.load_state_dict(fresh.state_dict())
-        run.generator.set_state(drawn)
-        again = _Run(run.method, run.generator, run.settings, run.run_id, carry, run.teacher.nodes)
-        history = _train(again, training, inference, score, None, progress)  # the checkpoint is of the first training
-    return history
 
 
 def _train(
@@ -398,9 +382,7 @@ class _Run:
             self.history.end = End.NON_FINITE
             return {}, False
         record = {} if score is None else dict(score(prediction))
-        eligible = number >= self.settings.first_epoch and (
-            not self.history.would_be_best(record) or self.method.admits(prediction)
-        )
+        eligible = number >= self.settings.first_epoch
         if self.history.would_be_best(record, eligible):
             self.best_weights = self._weights()
         return record | ({} if solution is None else {"evaluation": solution.record()}), eligible
