@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, Literal
 
 DEFAULT_METHOD, DEFAULT_BACKBONE = "lignn", "gcn"
 BASELINE = "backbone"
 """The method that others are compared with: the network alone."""
-BACKBONES = ("gcn", "gat", "sage", "gin", "mlp", "sgc", "jknet", "gcnii", "rgcn")
+_NO_NETWORKS = {"__init__", "adapter", "backbone", "first_product", "layers", "norms", "registry", "stack"}
+BACKBONES = tuple(sorted({file.stem for file in (Path(__file__).parent / "backbones").glob("*.py")} - _NO_NETWORKS))
+"""The networks: modules of `lignn.backbones` with a class of the module's name."""
 PRECISIONS = ("float32", "float64")
 FEATURES = ("auto", "raw")
 AUTO = "auto"

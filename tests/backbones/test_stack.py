@@ -1,8 +1,15 @@
 """Residual networks and normalisation: the equation, its place in the stack, and networks of one's own."""
 
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 
+import lignn
 from lignn import NodeClassifier, backbones
 from lignn.backbones import GCN, Backbone, JKNet
 from lignn.backbones.registry import BACKBONES, names_with
@@ -79,6 +86,7 @@ def test_one_node_has_no_batch_statistics(graph):
 
 def test_what_a_network_is_follows_from_its_class():
     assert set(names_with("streams")) == set(backbones.names()) - {"gat"}
+    assert [name for name in backbones.names() if not BACKBONES[name].uses_edges] == ["mlp"]
     assert names_with("knows_types") == ["rgcn"]
     deep = {name for name in backbones.names() if resolved(name, num_layers=2).is_deep}
     assert deep == {"jknet", "gcnii"}
@@ -114,3 +122,41 @@ def test_a_network_of_ones_own_is_one_class(monkeypatch):
     assert proved._fitted.prediction.bound.lipschitz <= 0.95 + 1e-6
     with pytest.raises(ConfigError, match=r"which gcn, .* one_hop have"):
         NodeClassifier(backbone="unsaid", contraction="proved", max_epochs=5).fit(small_graph())
+
+
+NEW = """
+from lignn.backbones.gcn import GCNConv
+from lignn.backbones.stack import ConvolutionStack
+
+
+class Directed(ConvolutionStack):
+    normalization = "row"
+    tried_from = "fast"
+    bounded = True
+
+    def convolution(self, width, out, generator):
+        return GCNConv(width, out, generator)
+"""
+USE = """
+from typer.testing import CliRunner
+from lignn import NodeClassifier
+from lignn.classifier.race.candidates import candidates
+from lignn.cli import app
+from tests.classifier.small import small_graph
+
+graph = small_graph()
+deep = {"num_layers": 3, "residual": True}
+model = NodeClassifier(backbone="directed", backbone_options=deep, contraction="proved", max_epochs=5).fit(graph)
+assert model._fitted.prediction.bound.lipschitz <= 0.95 + 1e-6
+names = {each.name for each in candidates(graph, "fast")}
+assert {"directed", "directed/label_input"} <= names
+assert "directed" in CliRunner().invoke(app, ["fit", "--help"], env={"COLUMNS": "200"}).output
+"""
+
+
+def test_a_built_in_network_is_one_file(tmp_path):
+    package = Path(lignn.__file__).parent
+    shutil.copytree(package, tmp_path / "lignn", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "lignn" / "backbones" / "directed.py").write_text(NEW)
+    paths = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])
+    subprocess.run([sys.executable, "-c", USE], env={**os.environ, "PYTHONPATH": paths}, check=True)

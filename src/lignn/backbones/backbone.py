@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import InitVar, dataclass, field
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import torch
 from torch import Generator, Tensor, nn
@@ -41,6 +41,10 @@ class Backbone(nn.Module, ABC):
     """Whether `gain` is a bound. A subclass has to say so itself, since it may change what the bound rests on."""
     knows_types: ClassVar[bool] = False
     """Whether it tells types of edges apart."""
+    uses_edges: ClassVar[bool] = True
+    """Whether it propagates; if not, labels as inputs tell a node nothing of its neighbours."""
+    tried_from: ClassVar[Literal["fast", "good", "best"] | None] = None
+    """The quality from which on `auto` tries it on any graph; None for never."""
 
     def __init__(self, num_features: int, num_classes: int, label_inputs: int = 0) -> None:
         super().__init__()

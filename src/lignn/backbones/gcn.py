@@ -50,6 +50,7 @@ class GCN(ConvolutionStack):
     """
 
     bounded: ClassVar[bool] = True
+    tried_from = "fast"
 
     def convolution(self, width: int, out: int, generator: Generator | None) -> GCNConv:
         """Create a convolution from `width` to `out` channels."""

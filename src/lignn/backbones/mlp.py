@@ -24,6 +24,8 @@ class MLP(LinearFirst):
     """
 
     bounded: ClassVar[bool] = True
+    uses_edges: ClassVar[bool] = False
+    tried_from = "fast"
 
     num_layers: int = 3
     batch_norm: bool = True

@@ -53,6 +53,7 @@ class SAGE(ConvolutionStack):
     normalization: ClassVar[Normalization] = "row"
     self_loops: ClassVar[bool] = False
     bounded: ClassVar[bool] = True
+    tried_from = "fast"
 
     def convolution(self, width: int, out: int, generator: Generator | None) -> SAGEConv:
         """Create a convolution from `width` to `out` channels."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from lignn.backbones.registry import names_with
-from lignn.declarations import BACKBONES, BASELINE, METHODS, METHODS_WITH, OF_NETWORK, title
+from lignn.backbones.registry import BACKBONES, names_with
+from lignn.declarations import BASELINE, METHODS, METHODS_WITH, OF_NETWORK, title
 from lignn.errors import ConfigError, did_you_mean
 from lignn.graph import Graph
 from lignn.methods.registry import network_options, over_rows
@@ -18,7 +18,6 @@ Part = Literal["features", "edges", "labels"]
 PARTS: tuple[Part, ...] = ("features", "edges", "labels")
 """What a model may use: a node's features, its neighbours' features, and known labels as inputs."""
 
-_NETWORKS = {"fast": ("gcn", "sage", "mlp"), "good": ("gcn", "sage", "mlp"), "best": ("gcn", "sage", "mlp", "gat")}
 _WAYS = {
     "fast": (BASELINE, "correct_and_smooth", "label_input"),
     "good": (BASELINE, "correct_and_smooth", "label_input", "label_reuse", "lignn"),
@@ -26,8 +25,6 @@ _WAYS = {
 }
 _PASSES = 10
 _COSTLY = ("label_reuse", "lignn")
-WITHOUT_EDGES = ("mlp",)
-"""Networks that do not use edges: labels as inputs tell them nothing of neighbours."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +83,7 @@ def candidates(graph: Graph, quality: Quality = "good", backbones: Sequence[str]
         quality: how many of them.
         backbones: names of the networks; default by the quality, and `rgcn` for types of edges.
     """
-    networks = list(_NETWORKS[quality] if backbones is None else backbones)
+    networks = list(_tried(quality) if backbones is None else backbones)
     for name in networks:
         if name not in BACKBONES:
             raise ConfigError(f"backbones: {name!r} is unknown; {did_you_mean(name, BACKBONES)}")
@@ -99,6 +96,13 @@ def candidates(graph: Graph, quality: Quality = "good", backbones: Sequence[str]
         for name in networks:
             found += _with_network(way, name)
     return [each for each in found if _needs(each) <= there]
+
+
+def _tried(quality: Quality) -> list[str]:
+    """Return the networks that are tried on any graph: by their quality, those that use edges first."""
+    rank = {name: QUALITIES.index(kind.tried_from) for name, kind in BACKBONES.items() if kind.tried_from}
+    tried = [name for name in rank if rank[name] <= QUALITIES.index(quality)]
+    return sorted(tried, key=lambda name: (rank[name], not BACKBONES[name].uses_edges))
 
 
 def _needs(candidate: Candidate) -> set[str]:
@@ -135,7 +139,7 @@ def _without_network(graph: Graph) -> list[Candidate]:
 
 def _with_network(method: str, backbone: str) -> list[Candidate]:
     """Return a network in one way; several for LI-GNN, whose contraction can be free or proved."""
-    edges: tuple[Part, ...] = () if backbone in WITHOUT_EDGES else ("edges",)
+    edges: tuple[Part, ...] = ("edges",) if BACKBONES[backbone].uses_edges else ()
     name, shown = f"{backbone}/{method}", title(method, backbone)
     if method == BASELINE:
         return [Candidate(backbone, shown, method, ("features", *edges), backbone)]
