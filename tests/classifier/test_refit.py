@@ -13,7 +13,7 @@ from lignn import Graph, NodeClassifier, Split, datasets
 from lignn.classifier import first_training, fitting
 from lignn.classifier.holdout import ENOUGH, Holdout
 from lignn.labels import KnownLabels
-from lignn.training.teaching import Teacher
+from lignn.training.hooks import Teaching
 from tests.classifier.small import small_graph, small_split
 from tests.problems import random_graph
 
@@ -269,13 +269,13 @@ def test_only_nodes_of_labelled_types_teach(monkeypatch):
     graph = small_graph()
     typed = pa.table({"type": ["account"] * 60 + ["device"] * 30, "size": torch.rand(90).numpy()})
     graph = Graph(graph.edge_index, y=torch.where(torch.arange(90) < 40, graph.y, -1), table=typed)
-    asked, begin = [], Teacher.__init__
+    asked, begin = [], Teaching.__init__
 
-    def watch(teacher, method, weight, at_once=False, nodes=None):
+    def watch(teacher, weight, at_once=False, nodes=None):
         asked.append(nodes)
-        begin(teacher, method, weight, at_once, nodes)
+        begin(teacher, weight, at_once, nodes)
 
-    monkeypatch.setattr(Teacher, "__init__", watch)
+    monkeypatch.setattr(Teaching, "__init__", watch)
     classifier = NodeClassifier(hidden=4, max_epochs=2, folds=2, contraction="proved").fit(graph)
     classifier.update_labels({50: 1}, epochs=1)
     assert len(asked) == 4  # held-out labels, other ones, all of them, and the update

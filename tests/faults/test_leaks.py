@@ -22,7 +22,7 @@ from lignn.declarations import METHODS, METHODS_WITH, METRICS
 from lignn.evaluation.compare import Run, metric_of, perform
 from lignn.methods import NAMES
 from lignn.training import End
-from lignn.training.loop import DECIDING
+from lignn.training.history import DECIDING
 from tests.problems import half_split, random_graph
 
 pytestmark = pytest.mark.filterwarnings("ignore::lignn.errors.ConvergenceWarning")
@@ -241,9 +241,9 @@ def test_validation_labels_have_no_part_in_class_weights_or_losses(method: str, 
 @pytest.fixture
 def _taught_early(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the second epoch of these short trainings learn from predictions, of which nearly all count as sure."""
-    monkeypatch.setattr("lignn.training.teaching.FIRST", 1)
-    monkeypatch.setattr("lignn.training.teaching.EVERY", 1)
-    monkeypatch.setattr("lignn.training.teaching.LEARNED", 10.0)
+    monkeypatch.setattr("lignn.training.hooks.teaching.FIRST", 1)
+    monkeypatch.setattr("lignn.training.hooks.teaching.EVERY", 1)
+    monkeypatch.setattr("lignn.training.hooks.teaching.LEARNED", 10.0)
     monkeypatch.setattr("lignn.labels.taught.SURE", 0.34)
 
 

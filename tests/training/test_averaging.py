@@ -5,29 +5,23 @@ import torch
 from torch import nn
 
 from lignn.training import Settings
-from lignn.training.averaging import WeightAverage
-from tests.training.test_loop import run, without_time
+from lignn.training.hooks import Averaging
+from tests.training.test_loop import run, setting, without_time
 
 AVERAGED = Settings(max_epochs=12, averaged_epochs=4, evaluate_every=3)
 
 
 def test_is_the_plain_mean_first_and_a_moving_one_then():
     module = nn.Linear(1, 1, bias=False).double()
-    average = WeightAverage(module, 3)
+    average = Averaging(module, 3)
     seen = []
     for value in (3.0, 6.0, 9.0, 0.0):
         module.weight.data.fill_(value)
         average.add()
-        with average.in_use(lambda: None):
+        with average.in_use():
             seen.append(module.weight.item())
         assert module.weight.item() == value
     assert seen == pytest.approx([3.0, 4.5, 6.0, 4.0])
-
-
-def test_a_window_of_one_keeps_nothing():
-    average = WeightAverage(nn.Linear(2, 2), 1)
-    average.add()
-    assert average.state() == {"count": 0, "mean": {}}
 
 
 def test_the_trained_method_has_the_mean_of_its_weights():
@@ -61,6 +55,6 @@ def test_resuming_gives_the_same_bits(tmp_path):
 
 
 def test_a_mean_that_does_not_fit_is_refused():
-    average = WeightAverage(nn.Linear(2, 2), 3)
+    average, problem = Averaging(nn.Linear(2, 2), 3), setting()[1]
     with pytest.raises(ValueError, match="does not fit"):
-        average.load_state({"count": 1, "mean": {"weight": torch.zeros(3, 3)}})
+        average.load({"average": {"count": 1, "mean": {"weight": torch.zeros(3, 3)}}}, problem)

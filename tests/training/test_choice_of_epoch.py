@@ -10,7 +10,7 @@ import torch
 from sklearn.metrics import log_loss, roc_auc_score
 
 from lignn import Graph, NodeClassifier, Split
-from lignn.training.loop import LOG_LOSS, ONE_CLASS, History
+from lignn.training.history import LOG_LOSS, ONE_CLASS, History
 from lignn.training.metrics import mean_log_loss, predicts_one_class
 
 

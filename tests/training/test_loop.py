@@ -12,7 +12,19 @@ from lignn.backbones import GCN
 from lignn.equilibrium.solvers import Picard
 from lignn.errors import ConfigError, InputError
 from lignn.methods import LIGNN, Network, Problem
-from lignn.training import End, Interrupted, Settings, checkpoint, f1_micro, loop, score_on, scorer, train
+from lignn.training import (
+    Checkpoints,
+    End,
+    Interrupted,
+    Settings,
+    Watch,
+    checkpoint,
+    f1_micro,
+    loop,
+    score_on,
+    scorer,
+    train,
+)
 from tests.methods.small import gcn
 from tests.problems import half_split, random_graph
 
@@ -26,14 +38,15 @@ def setting(seed=0, multilabel=False, warm=True, dropout=0.3):
     return method, Problem.of(graph, split.train, torch.float64), scorer(graph, split)
 
 
-def run(settings=None, path=None, progress=None, *, run_id="", scored=True, prepare=None, **options):
+def run(settings=None, path=None, progress=None, *, run_id="", seconds=10.0, scored=True, prepare=None, **options):
     method, problem, score = setting(**options)
     if prepare is not None:
         prepare(method)
     score = score if scored else None
     generator = torch.Generator().manual_seed(5)
-    history = train(method, problem, problem, score, generator, settings, path=path, run_id=run_id, progress=progress)
-    return method, history
+    hooks = [] if path is None else [Checkpoints(path, run_id, seconds)]
+    hooks += [] if progress is None else [Watch(progress)]
+    return method, train(method, problem, problem, score, generator, settings, hooks=hooks)
 
 
 def without_time(history):
@@ -79,7 +92,7 @@ def test_same_seed_same_result():
 
 @pytest.mark.parametrize("killed_after", [1, 4, 9])
 def test_a_killed_run_resumes_to_the_same_end(tmp_path, killed_after):
-    resumes_to_the_same_end(Settings(max_epochs=12, checkpoint_seconds=0), tmp_path, killed_after)
+    resumes_to_the_same_end(Settings(max_epochs=12), tmp_path, killed_after)
 
 
 def resumes_to_the_same_end(settings, tmp_path, killed_after):
@@ -94,7 +107,7 @@ def resumes_to_the_same_end(settings, tmp_path, killed_after):
 
     path = tmp_path / "run.safetensors"
     with pytest.raises(KilledError):
-        run(settings, path, kill)
+        run(settings, path, kill, seconds=0)
     assert path.exists()
     resumed, again = run(settings, path)
     assert without_time(again) == without_time(history)
@@ -216,7 +229,7 @@ def test_the_checkpoint_of_another_run_is_refused(tmp_path):
     _, problem, score = setting()
     wider = Network(GCN(problem.x.shape[1], problem.labels.num_classes, hidden=65).double())
     with pytest.raises(InputError, match="checkpoint of another run"):
-        train(wider, problem, problem, score, torch.Generator(), path=path, run_id="one")
+        train(wider, problem, problem, score, torch.Generator(), hooks=[Checkpoints(path, "one")])
     assert path.read_bytes() == before
 
 
@@ -274,9 +287,8 @@ def test_non_finite_loss_ends_with_the_best_weights():
 
     method.epoch = broken
     seen = []
-    history = train(
-        method, problem, problem, score, torch.Generator().manual_seed(5), progress=lambda h: seen.append(h)
-    )
+    watch = Watch(seen.append)
+    history = train(method, problem, problem, score, torch.Generator().manual_seed(5), hooks=[watch])
     assert history.end is End.NON_FINITE
     assert len(history.epochs) == 2
     assert all(v.isfinite().all() for v in method.state_dict().values())

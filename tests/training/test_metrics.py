@@ -9,7 +9,7 @@ from lignn.declarations import METRICS
 from lignn.errors import ConfigError, InputError
 from lignn.labels import KnownLabels
 from lignn.training import Metric
-from lignn.training.loop import TIE, History
+from lignn.training.history import TIE, History
 from lignn.training.metrics import majority
 
 

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from lignn.methods import Problem, build
-from lignn.training import Settings, teaching, train
+from lignn.training import Settings, train
+from lignn.training.hooks import teaching
 from tests.problems import half_split, random_graph
 from tests.training.test_loop import resumes_to_the_same_end, run, setting, without_time
 
@@ -19,7 +20,7 @@ def taught(monkeypatch):
     monkeypatch.setattr(teaching, "EVERY", 3)
     monkeypatch.setattr(teaching, "LEARNED", 10.0)
     monkeypatch.setattr("lignn.labels.taught.SURE", 0.4)
-    return Settings(max_epochs=12, checkpoint_seconds=0, teaching=1.0)
+    return Settings(max_epochs=12, teaching=1.0)
 
 
 def test_a_model_learns_from_what_it_is_sure_of(taught):
@@ -114,7 +115,7 @@ def test_correct_and_smooth_trains_its_base_as_the_network_alone(taught):
 
 
 def test_the_checkpoint_of_another_graph_is_refused(taught):
-    method, problem, _ = setting()
+    _, problem, _ = setting()
     state = {"nodes": torch.ones(3, dtype=torch.bool), "onehot": torch.ones(3, 3), "weight": torch.ones(3)}
     with pytest.raises(ValueError, match="what it was taught is of another graph"):
-        teaching.Teacher(method, taught.teaching).load_state(state, problem)
+        teaching.Teaching(taught.teaching).load({"taught": state}, problem)

@@ -14,7 +14,7 @@ from lignn.errors import InputError
 from lignn.graph import Graph, Split
 from lignn.labels import Classes, KnownLabels
 from lignn.methods import Method
-from lignn.training import Assembly, End, History, Metric, Progress, Scorer, assemble, score_on
+from lignn.training import Assembly, Checkpoints, End, History, Metric, Progress, Scorer, Watch, assemble, score_on
 
 Checkpoint = tuple[Path, str]
 """A checkpoint's file, and what tells this run from others."""
@@ -75,9 +75,7 @@ class FirstTraining:
             settings, checkpoint = _started_over(settings, over), _checkpoint_of(checkpoint, over)
         return self._run(settings, checkpoint)
 
-    def _run(
-        self, settings: Settings, checkpoint: Checkpoint | None, supersedes: str = ""
-    ) -> tuple[Settings, Method, History, bool]:
+    def _run(self, settings: Settings, checkpoint: Checkpoint | None) -> tuple[Settings, Method, History, bool]:
         """Train, and once more with other settings if this shows that they are needed."""
         chosen = settings.with_contraction("proved") if settings.chooses_contraction else settings
         assembly = self._assembled(chosen)
@@ -96,14 +94,13 @@ class FirstTraining:
                 judged, over = True, self._instead(settings, assembly, history)
                 history.end = None if over is None else End.STOPPED  # nobody would use the rest of this training
 
-        history, interrupted = self._history(chosen, assembly, checkpoint, watch, supersedes)
+        history, interrupted = self._history(chosen, assembly, checkpoint, watch)
         if interrupted:
             return chosen, assembly.method, history, True
         try:
             over = over if judged else self._instead(settings, assembly, history)
             if over is not None:
-                before = "" if checkpoint is None else checkpoint[1]
-                return self._run(_started_over(settings, over), _checkpoint_of(checkpoint, over), before)
+                return self._run(_started_over(settings, over), _checkpoint_of(checkpoint, over))
         except KeyboardInterrupt:
             return chosen, assembly.method, history, True
         return chosen, assembly.method, history, False
@@ -138,12 +135,7 @@ class FirstTraining:
         return trial.end is End.EPOCHS and _late_loss(trial, count) < _LOWER * loss
 
     def _history(
-        self,
-        settings: Settings,
-        assembly: Assembly,
-        checkpoint: Checkpoint | None,
-        progress: Progress | None,
-        supersedes: str,
+        self, settings: Settings, assembly: Assembly, checkpoint: Checkpoint | None, progress: Progress
     ) -> tuple[History, bool]:
         """Train; return what happened, and whether training was interrupted."""
         score, options = None, settings.training
@@ -153,11 +145,9 @@ class FirstTraining:
             options = replace(options, first_epoch=least - 1)  # an early epoch may be the best one by chance
         else:
             options = replace(options, max_epochs=min(options.max_epochs, max(options.patience, least)))
-        file, identity = checkpoint or (None, "")
+        hooks = [Watch(progress)] if checkpoint is None else [Checkpoints(*checkpoint), Watch(progress)]
         try:
-            history = assembly.train(
-                score, options, path=file, run_id=identity, progress=progress, supersedes=supersedes
-            )
+            history = assembly.train(score, options, hooks=hooks)
         except training.Interrupted as interruption:
             return interruption.history, True
         if history.best < 0 and history.end is End.NON_FINITE:

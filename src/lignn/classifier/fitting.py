@@ -192,7 +192,7 @@ def go_on(fitted: Fitted, known: KnownLabels, truth: Graph, epochs: int) -> Fitt
     generator = torch.Generator().manual_seed(_further_seed(settings.values["seed"], fitted.further))
     options = replace(settings.training, max_epochs=epochs, patience=epochs, goes_on=True)
     assembly = Assembly(method, seen, problem, generator, of_labelled_types(truth, known.mask))
-    history = assembly.train(score, options, carry=_carry(fitted))
+    history = assembly.train(score, options, _carry(fitted))
     split = fitted.split if history.end is End.NOTHING_TO_TRAIN else _with_training(fitted.split, known.mask)
     prediction = _prediction(history)
     outcome = Outcome.of(prediction, truth, held_out)

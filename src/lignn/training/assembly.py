@@ -5,9 +5,8 @@ Held-out labels are turned into scores here. They affect training in no other wa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Generator, Tensor
@@ -16,9 +15,12 @@ from lignn.equilibrium import WHOLE, Space
 from lignn.errors import InputError
 from lignn.graph import Graph, Split
 from lignn.labels import KnownLabels
-from lignn.methods import Method, Prediction, Problem
-from lignn.training.loop import LOG_LOSS, ONE_CLASS, TIE, History, Scorer, Scores, Settings, train
+from lignn.methods import Carry, Method, Prediction, Problem
+from lignn.training.history import LOG_LOSS, ONE_CLASS, TIE, History, Scorer, Scores
+from lignn.training.hooks import Hook
+from lignn.training.loop import train
 from lignn.training.metrics import Metric, mean_log_loss, predicts_one_class
+from lignn.training.settings import Settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,10 +41,12 @@ class Assembly:
     generator: Generator
     teachers: Tensor | None = None
 
-    def train(self, score: Scorer | None, settings: Settings, **options: Any) -> History:
-        """Train the method; `options` are further arguments of `training.train`."""
-        problems = self.training, self.inference
-        return train(self.method, *problems, score, self.generator, settings, teachers=self.teachers, **options)
+    def train(
+        self, score: Scorer | None, settings: Settings, carry: Carry | None = None, hooks: Iterable[Hook] = ()
+    ) -> History:
+        """Train the method, see `training.train`."""
+        given = self.method, self.training, self.inference, score, self.generator, settings
+        return train(*given, carry=carry, teachers=self.teachers, hooks=hooks)
 
 
 def assemble(
