@@ -21,6 +21,7 @@ from tests.problems import half_split, random_graph
 N = 30
 DEEP = {"num_layers": 3, "residual": True, "norm": "batch", "hidden": 6}
 TIGHT = Picard(tol=1e-13, max_steps=500)
+EXACT = Implicit("exact", Picard(tol=1e-12, max_steps=500, norm="relative"))
 
 
 def small_problem(seed=0, **options):
@@ -62,8 +63,11 @@ def statistics(module):
 def test_the_gradient_is_that_of_finite_differences(name, dropout, hide):
     """Of the loss as a function of all weights: the running statistics are constants, those of the batch are not."""
     problem = small_problem()
-    exact = Implicit("exact", Picard(tol=1e-12, max_steps=500, norm="relative"))
-    method = method_of(problem, name, dropout, gradient=exact, hide=hide)
+    assert_gradient(method_of(problem, name, dropout, gradient=EXACT, hide=hide), problem)
+
+
+def assert_gradient(method, problem):
+    """Compare the gradient of all weights, along random directions, with finite differences."""
     before = copy.deepcopy(method.state_dict())
     found = epoch(method, problem)
     assert found.solution.ok

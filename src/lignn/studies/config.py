@@ -38,7 +38,8 @@ class RunConfig:
             test), `random` (a fifth of all nodes for test, by the seeds in `states`) or `by_time` (the latest fifth of
             the labels for test); `number` chooses one of them.
         inductive: train without the edges of held-out nodes.
-        backbone: `name` and options; empty for a method without backbone.
+        backbone: `name` and options; empty for a method without backbone. `statistics` is one of the two ways of batch
+            normalisation that were not chosen, see `studies.normalisation`.
         method: `name` and options.
         training: arguments of `training.Settings`, or more parameters of `NodeClassifier`.
         seed: seed of weights, masks and dropout.

@@ -33,6 +33,7 @@ from lignn.labels import KnownLabels
 from lignn.methods import Method
 from lignn.studies import graphs, payments
 from lignn.studies.config import RunConfig
+from lignn.studies.normalisation import use_statistics
 from lignn.studies.resolved import resolved, without_name
 from lignn.training import Assembly, History, Metric, Scorer, Settings, assemble, scorer
 
@@ -50,11 +51,16 @@ def assembled(config: RunConfig) -> tuple[Assembly, Scorer, int]:
 
 def build_method(config: RunConfig, graph: Graph, generator: Generator) -> Method:
     """Return the method of `config` over its backbone, for graphs like `graph`, with fresh weights from `generator`."""
-    options = without_name(config.method) | {"backbone_options": without_name(config.backbone)}
+    network = without_name(config.backbone)
+    statistics = network.pop("statistics", None)
+    options = without_name(config.method) | {"backbone_options": network}
     options |= {"edge_types": graph.edge_types, "generator": generator}
     if "name" in config.backbone:
         options["backbone"] = config.backbone["name"]
-    return methods.build(config.method["name"], graph.num_features, graph.num_classes, **options)
+    method = methods.build(config.method["name"], graph.num_features, graph.num_classes, **options)
+    if statistics is not None:
+        use_statistics(method, statistics)
+    return method
 
 
 def settings_of(training: Mapping[str, Any]) -> Settings:
