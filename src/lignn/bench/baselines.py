@@ -17,7 +17,7 @@ from lignn.bench.sides import HIDDEN, LEARNING_RATE, Task, load_task
 from lignn.bench.timing import Record, Side, compare
 from lignn.equilibrium.solvers import Picard
 from lignn.methods import IGNN, LPA, Carry, Method, Network
-from lignn.methods.correct_and_smooth import corrected, smoothed
+from lignn.methods.correct_and_smooth import correct, iterate, smooth
 
 STEPS = 50
 LAMBDA = 0.9
@@ -72,7 +72,9 @@ def correct_and_smooth(task: Task) -> dict[str, Side]:
     theirs = pyg.CorrectAndSmooth(STEPS, LAMBDA, STEPS, LAMBDA, autoscale=False)
 
     def ours() -> Tensor:
-        return smoothed(lazy, labels, corrected(lazy, labels, base, STEPS), STEPS)
+        *_, corrected = iterate(correct(lazy, labels, base), base, STEPS)
+        *_, smoothed = iterate(smooth(lazy, labels), corrected, STEPS)
+        return smoothed
 
     return {
         "lignn": ours,

@@ -20,7 +20,6 @@ from lignn.methods.method import Carry, Epoch, Method
 from lignn.methods.problem import BoundMethod, Prediction, Problem, Score
 from lignn.methods.steps import as_probabilities
 from lignn.propagation import Adjacency
-from lignn.propagation.walk import propagate
 
 _NOT_CHOSEN = (-1, -1)
 
@@ -37,19 +36,6 @@ def correct(lazy: Adjacency, labels: KnownLabels, base: Tensor) -> Map:
 def smooth(lazy: Adjacency, labels: KnownLabels) -> Map:
     """Return a step of Smooth: `Ŷ ↦ A_λ clamp(Ŷ)`."""
     return lambda state: lazy @ labels.clamp(state)
-
-
-def corrected(lazy: Adjacency, labels: KnownLabels, base: Tensor, steps: int) -> Tensor:
-    """Return the result of so many steps of `correct`; the residuals are propagated, which needs no offset."""
-    nodes = labels.mask.nonzero().flatten()
-    known = nodes.to(base.device)
-    return base + propagate(lazy, None, nodes, labels.onehot[known] - base[known], steps)
-
-
-def smoothed(lazy: Adjacency, labels: KnownLabels, start: Tensor, steps: int) -> Tensor:
-    """Return the result of so many steps of `smooth`."""
-    nodes = labels.mask.nonzero().flatten()
-    return propagate(lazy, start, nodes, labels.onehot[nodes.to(start.device)], steps)
 
 
 def iterate(step: Map, start: Tensor, steps: int) -> Iterator[Tensor]:
@@ -147,13 +133,9 @@ class CorrectAndSmooth(Method):
         if self.chosen is None:
             return replace(base, bound=bound)
         problem, (corrections, smoothings) = bound.problem, self.chosen
-        labels, start = problem.labels, base.probabilities
-        if self.accumulating:
-            start = next(islice(self.corrections(problem, start), corrections, None))
-        else:
-            start = corrected(problem.lazy(self.lambda_c, self.type_weights), labels, start, corrections)
-        scores = smoothed(problem.lazy(self.lambda_s, self.type_weights), labels, start, smoothings)
-        return replace(base, bound=bound, probabilities=as_probabilities(scores, labels.multilabel))
+        start = next(islice(self.corrections(problem, base.probabilities), corrections, None))
+        scores = next(islice(self.smoothings(problem, start), smoothings, None))
+        return replace(base, bound=bound, probabilities=as_probabilities(scores, problem.labels.multilabel))
 
     def corrections(self, problem: Problem, base: Tensor) -> Iterator[Tensor]:
         """Yield the states of Correct, beginning with the base prediction."""

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import cast
-
-import torch
-from torch import Tensor
 
 from lignn.backbones import Backbone
-from lignn.equilibrium import Implicit, LastStep, Solution, Status, norms
-from lignn.equilibrium.norms import Change
+from lignn.equilibrium import Implicit, LastStep
 from lignn.equilibrium.solvers import Anderson, Solver
 from lignn.methods.label_inputted import LabelInputted
 from lignn.methods.masking import ShareOfTraining
-from lignn.methods.problem import Prediction, Problem
-from lignn.methods.steps import BoundLabelInputted, PropagationStep
-from lignn.propagation.walk import last_states
+from lignn.methods.steps import PropagationStep
 
 
 class LPA(LabelInputted):
@@ -44,36 +35,6 @@ class LPA(LabelInputted):
     ) -> None:
         solver = solver or Anderson(tol=1e-6, max_steps=1000)
         super().__init__(PropagationStep(lam, type_weights=type_weights), ShareOfTraining(), solver, LastStep())
-
-    def on(self, problem: Problem) -> BoundLPA:
-        """Bind the method to a problem."""
-        return BoundLPA(self, problem)
-
-
-@dataclass(frozen=True, eq=False)
-class BoundLPA(BoundLabelInputted):
-    """Bound label propagation; a fixed number of steps is taken without products by the entries of A_λ."""
-
-    method: LPA
-
-    def solve(self, start: Tensor | None = None, solver: Solver | None = None) -> Prediction:
-        """Solve with all known labels clamped."""
-        solver = solver or self.solver
-        if not (solver.follows_map and solver.tol == 0 and solver.growth is None and solver.max_steps):
-            return super().solve(start, solver)
-        labels = self.problem.labels
-        nodes = labels.mask.nonzero().flatten()
-        with torch.no_grad():
-            rows = labels.onehot[nodes.to(labels.onehot.device)]
-            lazy = cast(PropagationStep, self.method.step).operator(self.problem)
-            first = None if start is None else start.detach()
-            last, value = last_states(lazy, first, nodes, rows, solver.max_steps)
-            change = Change(value - last, value)
-            if not math.isfinite(change.length):
-                return super().solve(start, solver)  # finds the step at which the state became infinite
-            residual = float(norms.resolve(solver.norm)(change))
-            solution = Solution(value, Status.BUDGET, solver.max_steps, (residual,), 0.0, solver.tol)
-            return Prediction(self, self.method.step.probabilities(value, labels.multilabel), solution)
 
 
 class ResLPA(LabelInputted):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal, Self, TypeVar, get_args
 from weakref import WeakKeyDictionary
 
@@ -17,7 +16,6 @@ from torch import Tensor
 from lignn.errors import ConfigError, ConvergenceError, InputError, did_you_mean
 from lignn.graph import Graph
 from lignn.propagation.sparse import SparseMatrix, numpy_dtype
-from lignn.propagation.walk import Walk
 
 Normalization = Literal["symmetric", "row", "none"]
 Value = TypeVar("Value")
@@ -70,12 +68,8 @@ class Adjacency(SparseMatrix):
             factor = np.repeat(scale, entries_per_row)
             if normalization == "symmetric":
                 factor *= scale[matrix.indices]
-            unweighted = bool((matrix.data == 1).all())
             matrix.data *= factor  # scale_i * scale_j comes first, so that entries ij and ji have the same bits
-        adj = cls._wrap(matrix, dtype)
-        if normalization == "symmetric" and unweighted and scale.all():
-            vars(adj)["_scale"] = scale
-        return adj
+        return cls._wrap(matrix, dtype)
 
     def lazy(self, lam: float) -> Self:
         """Return A_λ = (1 - λ) I + λ Ã, the matrix of label propagation."""
@@ -83,20 +77,7 @@ class Adjacency(SparseMatrix):
             raise InputError(f"λ must be between 0 and 1, not λ = {lam}")
         matrix = self.to_scipy()
         identity = sp.eye_array(self.shape[0], dtype=matrix.dtype, format="csr")
-        lazy = self._wrap_like_self((1 - lam) * identity + lam * matrix)
-        if self._scale is not None and lam > 0:
-            vars(lazy)["walk"] = Walk.of(matrix, np.sqrt(lam).astype(matrix.dtype) * self._scale, 1 - lam)
-        return lazy
-
-    @cached_property
-    def walk(self) -> Walk | None:
-        """The same matrix without its entries, for many steps; None if it is not A_λ of a graph without weights."""
-        return None  # `lazy` replaces it
-
-    @cached_property
-    def _scale(self) -> np.ndarray | None:
-        """The diagonal of S if the matrix is `S A S` with a matrix A of zeros and ones, else None."""
-        return None  # `normalized` replaces it
+        return self._wrap_like_self((1 - lam) * identity + lam * matrix)
 
     def without_diagonal(self) -> Self:
         """Return Ã - diag(Ã), in which no node is its own neighbour."""

@@ -85,20 +85,6 @@ def add(_typing: Any, left: Any, right: Any) -> Any:
     return left(left, right), generate
 
 
-@intrinsic
-def scaled(_typing: Any, vector: Any, scale: Any) -> Any:
-    """Return `scale * vector`."""
-
-    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> ir.Value:
-        result, factor = arguments
-        for number, (_, part) in enumerate(vector.parts):
-            product = builder.fmul(_repeated(builder, factor, part), builder.extract_value(result, number))
-            result = builder.insert_value(result, product, number)
-        return result
-
-    return vector(vector, scale), generate
-
-
 def _repeated(builder: ir.IRBuilder, number: ir.Value, kind: ir.VectorType) -> ir.Value:
     """Return a vector whose elements are all one number."""
     undefined = ir.Constant(kind, ir.Undefined)
