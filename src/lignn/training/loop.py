@@ -21,7 +21,6 @@ from lignn.training.hooks.teaching import may_teach
 from lignn.training.run import Run
 from lignn.training.settings import Settings
 from lignn.training.threads import enough_threads
-from lignn.training.updates import updated
 
 
 def train(
@@ -111,7 +110,7 @@ def _epoch(run: Run) -> End | None:
     start, number, problem = time.perf_counter(), len(run.history.epochs), run.training
     for hook in run.hooks:
         problem = hook.before_epoch(run, problem)
-    epoch = updated(run, problem)
+    epoch = run.updated(problem)
     record: dict[str, Any] = {"epoch": number, "loss": epoch.loss.item()}
     if not math.isfinite(record["loss"]):
         return End.NON_FINITE

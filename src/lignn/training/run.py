@@ -1,14 +1,17 @@
-"""A training in progress: everything that its next epoch depends on."""
+"""A training in progress: everything that its next epoch depends on, and the updates of its weights."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import torch
 from torch import Generator, Tensor
 
-from lignn.methods import Carry, Method, Problem
+from lignn.methods import Carry, Epoch, Method, Problem
 from lignn.training.adam import Adam
 from lignn.training.history import End, History, Scorer
 from lignn.training.hooks import Hook
@@ -46,6 +49,30 @@ class Run:
     def __post_init__(self) -> None:
         self.optimizer = Adam(self.method.parameters(), self.settings.lr, self.settings.weight_decay)
         self.best_weights = self.weights()
+
+    def updated(self, problem: Problem) -> Epoch:
+        """Change the weights, once or once a batch of a store's parts, and return the epoch that did."""
+        carry, batch_parts = self.history.carry, self.settings.batch_parts
+        if batch_parts is None:
+            epoch = self.method.epoch(problem, self.generator, carry)
+            self._update(epoch)
+            return epoch
+        from lignn.methods.batches import epoch_of_batches  # needs what reads stores
+
+        # The batches depend on the seed and the number of the epoch alone.
+        drawn = np.random.SeedSequence((self.generator.initial_seed(), len(self.history.epochs)))
+        order = Generator().manual_seed(int(drawn.generate_state(1, np.uint64)[0]) >> 1)
+        return epoch_of_batches(self.method, problem, self.generator, carry, batch_parts, order, self._update)
+
+    def _update(self, epoch: Epoch) -> None:
+        """Change the weights by the gradient of a loss; one that is not finite has none."""
+        if not math.isfinite(epoch.loss.item()):
+            return
+        self.optimizer.zero_grad()
+        epoch.loss.backward()
+        self.optimizer.step()
+        with torch.no_grad():
+            self.method.project(self.inference)
 
     def weights(self) -> dict[str, Tensor]:
         """Return a copy of the present weights."""
