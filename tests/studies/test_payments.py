@@ -64,6 +64,9 @@ def test_splits_are_the_published_one_and_the_latest_fifth(table: list[list[str]
     known = np.flatnonzero(labels < 2)
     assert latest.test.nonzero().flatten().tolist() == known[32:].tolist()
     assert not latest.val.any()
+    _, earlier = run.choose_split(graph, {"kind": "by_time", "number": 1})
+    assert torch.equal(earlier.train | earlier.test, latest.train)
+    assert earlier.test.nonzero().flatten().tolist() == known[26:32].tolist()
 
 
 def test_without_the_table_one_sentence_says_where_it_belongs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

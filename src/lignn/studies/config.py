@@ -36,7 +36,7 @@ class RunConfig:
             `published` (60/20/20 of Amazon Photo and Coauthor Physics, one for all runs), `stratified` (with
             `fractions`, and `seed` for one split of all runs), `per_class` (`labels` a class by `seed`, all others for
             test), `random` (a fifth of all nodes for test, by the seeds in `states`) or `by_time` (the latest fifth of
-            the labels for test); `number` chooses one of them.
+            the labels for test; each further split is of those that the one before trains on); `number` chooses one.
         inductive: train without the edges of held-out nodes.
         backbone: `name` and options; empty for a method without backbone. `statistics` is one of the two ways of batch
             normalisation that were not chosen, see `studies.normalisation`.
