@@ -204,14 +204,17 @@ def test_nothing_to_compare_with() -> None:
 
 
 def test_bad_input_stays_bad_input_in_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "each", lambda function, runs, _: ((run, function(run)) for run in runs))
-    run = Run(Source("karate"), "label_input", 0, {"seed": 0, "dropout": 2.0})
-    with pytest.raises(ConfigError, match="dropout"):
-        compare.execute([run], 2, lambda _: None)
+    failure = workers.Failure("dropout")
+    failure.error = ConfigError("dropout must be below 1")
+    monkeypatch.setattr(
+        workers, "in_rounds", lambda _, rounds, *__: ((run, failure) for runs in rounds for run in runs)
+    )
+    with pytest.raises(ConfigError, match="^dropout must be below 1$"):
+        compare.compare(Source("karate"), {}, 1, 2, ["lpa"])
 
 
 def test_a_run_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = Run(Source("karate"), "lpa", 3, {})
-    monkeypatch.setattr(workers, "each", lambda *_: iter([(run, workers.Failure("out of memory"))]))
-    with pytest.raises(LignnError, match="lpa, run 3: out of memory"):
-        compare.execute([run], 2, lambda _: None)
+    run, failure = Run(Source("karate"), "lpa", 3, {"seed": 5}), workers.Failure("out of memory")
+    monkeypatch.setattr(workers, "in_rounds", lambda *_: iter([(run, failure)]))
+    with pytest.raises(LignnError, match="lpa, run 3, seed 5: out of memory"):
+        compare.compare(Source("karate"), {}, 1, 2, ["lpa"])

@@ -117,10 +117,10 @@ def lignn_command(*arguments: str) -> None:
     from lignn.cli import main
     from lignn.runs import workers
 
-    def in_this_process(function: Callable[[Any], Any], tasks: Any, jobs: int) -> Iterator[tuple[Any, Any]]:
-        yield from ((task, function(task)) for task in tasks)
+    def in_this_process(function: Callable[[Any], Any], rounds: Any, *_: Any) -> Iterator[tuple[Any, Any]]:
+        yield from ((task, function(task)) for tasks in rounds for task in tasks)
 
-    workers.each = in_this_process  # type: ignore[assignment]
+    workers.in_rounds = in_this_process  # type: ignore[assignment]
     main(arguments)
 
 

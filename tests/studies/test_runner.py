@@ -1,3 +1,4 @@
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -74,11 +75,12 @@ def test_a_failed_run_is_a_record_and_the_study_goes_on(tmp_path):
 
 
 def test_a_number_that_json_does_not_have_fails_its_run_alone(tmp_path, monkeypatch):
-    def results(_: object, tasks: list, __: int):
+    def results(_: object, rounds: Iterator[list], *__: object):
+        (tasks,) = rounds
         yield tasks[0], {"scores": {"test": 0.5}, "solves": {"forward": {"contraction": float("nan")}}}
         yield tasks[1], {"scores": {"test": 0.5}}
 
-    monkeypatch.setattr("lignn.runs.workers.each", results)
+    monkeypatch.setattr("lignn.runs.workers.in_rounds", results)
     new = runner.execute(runner.agenda(tiny.STUDY, tmp_path, runs=1))
     assert [record["status"] for record in new] == ["failed", "ok"]
     assert new[0]["reason"].startswith("solves cannot be recorded: Out of range float values")

@@ -71,11 +71,10 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-MANY_RUNS = (compare.compare, tune.tune, reproduce.reproduce)
 for verb in (inspect.inspect, fit.fit, predict.predict, compare.compare, diagnose.diagnose, tune.tune):
-    app.command(epilog=f"Example: {EXAMPLES[verb.__name__]}")(workers.with_ray(verb) if verb in MANY_RUNS else verb)
+    app.command(epilog=f"Example: {EXAMPLES[verb.__name__]}")(verb)
 for verb in (serve.serve, reproduce.reproduce, report.report, bench.bench):
-    app.command(epilog=f"Example: {EXAMPLES[verb.__name__]}")(workers.with_ray(verb) if verb in MANY_RUNS else verb)
+    app.command(epilog=f"Example: {EXAMPLES[verb.__name__]}")(verb)
 for name, group in {"datasets": datasets.app, "labels": labels.app, "store": store.app}.items():
     app.add_typer(group, name=name, epilog=f"Example: {EXAMPLES[name]}")
     for below in group.registered_commands:

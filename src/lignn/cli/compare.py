@@ -10,6 +10,7 @@ import typer
 
 from lignn.cli.options import NamedGraph, with_parameters
 from lignn.cli.output import Json, print_json, print_table
+from lignn.cli.workers import Ray
 from lignn.declarations import BASELINE, COMPARED, DEFAULT_BACKBONE, written
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def compare(
         typer.Option(help="Networks to compare, e.g. gcn,sage,mlp; the first is the baseline.", metavar="NAME,…"),
     ] = None,
     as_json: Json = False,
+    ray: Ray = None,
     *,
     parameters: dict[str, Any],
 ) -> None:
@@ -69,7 +71,7 @@ def compare(
             row, network = known[result.method]
             tell(f"{row.title.format(written(network))}, {result.test:.4f} in {result.seconds:.0f} s")
 
-        found = comparing.compare(source, parameters, runs, jobs, only, report, others)
+        found = comparing.compare(source, parameters, runs, jobs, only, report, others, on=ray)
     compare_report.write(found, file)
     if as_json:
         print_json(found.plain() | {"report": str(file)})

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lignn.cli.workers import Ray
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
@@ -37,6 +39,7 @@ def reproduce(
         Path | None, typer.Option(help="Folder of older records; compare the scores of the same runs with them.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    ray: Ray = None,
 ) -> None:
     """Run a study of the paper and record every run; runs that have a record are not repeated."""
     from lignn.errors import InputError
@@ -59,7 +62,7 @@ def reproduce(
     try:
         for one in chosen:
             agenda = runner.agenda(one, out, runs, only or (), retry)
-            results.append(_plan(one, agenda, jobs, out) if dry_run else _run(one, agenda, jobs))
+            results.append(_plan(one, agenda, jobs, out) if dry_run else _run(one, agenda, jobs, ray))
             if compare is not None:
                 results[-1]["compared"] = _compared(one, agenda, compare)
             if not as_json:
@@ -108,7 +111,7 @@ def _plan(study: Study, agenda: Agenda, jobs: int, out: Path) -> dict[str, Any]:
     }
 
 
-def _run(study: Study, agenda: Agenda, jobs: int) -> dict[str, Any]:
+def _run(study: Study, agenda: Agenda, jobs: int, ray: str | None) -> dict[str, Any]:
     """Run the agenda, with a live display on a terminal, and return a summary."""
     from rich.console import Console
 
@@ -120,9 +123,9 @@ def _run(study: Study, agenda: Agenda, jobs: int) -> dict[str, Any]:
 
         shown = _Display(study, agenda, jobs)
         with Live(shown.render(), console=console, refresh_per_second=2, get_renderable=shown.render):
-            new = runner.execute(agenda, jobs, shown.add)
+            new = runner.execute(agenda, jobs, shown.add, ray)
     else:
-        new = runner.execute(agenda, jobs)
+        new = runner.execute(agenda, jobs, on=ray)
     return {
         "study": study.name,
         "file": str(agenda.file),

@@ -11,6 +11,7 @@ import typer
 
 from lignn.cli.options import NamedGraph, with_parameters
 from lignn.cli.output import Json, print_json, print_table
+from lignn.cli.workers import Ray
 from lignn.declarations import METRICS
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def tune(
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Number of processes, with one thread each.")] = os.cpu_count() or 1,
     as_json: Json = False,
+    ray: Ray = None,
     *,
     parameters: dict[str, Any],
 ) -> None:
@@ -62,7 +64,7 @@ def tune(
         def done(result: Result) -> None:
             tell(f"validation {result.val:.4f} in {result.seconds:.0f} s")
 
-        found = tuning.tune(source, parameters, trials, runs, jobs, limit, file, done)
+        found = tuning.tune(source, parameters, trials, runs, jobs, limit, file, done, on=ray)
     best = {**parameters, **found.trials[0].settings}
     if out is not None:
         config.write(out, best, f"the best of {len(found.trials)} trials by `lignn tune {graph.graph}`")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import wraps
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -107,25 +105,6 @@ def on_ray(address: str | None) -> Iterator[None]:
 
     with workers.on_ray(address):
         yield
-
-
-def with_ray(verb: Callable[..., None]) -> Callable[..., None]:
-    """Give a command of many runs the option `--ray`: its runs are tasks of that cluster, with the same records."""
-    signature = inspect.signature(verb, eval_str=True)
-
-    @wraps(verb)
-    def extended(ray: str | None = None, **values: Any) -> None:
-        if ray is None:
-            verb(**values)
-            return
-        with on_ray(ray):
-            verb(**values | {"jobs": max(values["jobs"], 2)})  # one alone would run in this process
-
-    option = inspect.Parameter("ray", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Ray)
-    extended.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=[*(each.replace(kind=each.KEYWORD_ONLY) for each in signature.parameters.values()), option]
-    )
-    return extended
 
 
 def refuse_several(workers: int, graph: str) -> None:

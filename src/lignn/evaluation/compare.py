@@ -28,7 +28,7 @@ from lignn.evaluation.comparison import Comparison, Result, entries
 from lignn.graph import Graph, Split, splits
 from lignn.graph.split import PARTS
 from lignn.labels import Classes, KnownLabels
-from lignn.runs import workers
+from lignn.runs import experiment
 
 METHODS = tuple(COMPARED)
 """The rows for one network, in order; further networks have rows such as `sage/lignn`, and `sage` alone."""
@@ -50,6 +50,11 @@ class Run:
     method: str
     number: int
     parameters: Mapping[str, Any]
+
+    @property
+    def id(self) -> str:
+        """What tells the run from others on the same graph."""
+        return f"{self.method}, run {self.number}, seed {self.parameters.get('seed', 0)}"
 
 
 def plan(
@@ -114,18 +119,6 @@ def _applicable(method: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     return own
 
 
-def execute(runs: Sequence[Run], jobs: int, report: Callable[[Result], None]) -> list[Result]:
-    """All results, from `jobs` processes with one thread each; in this process if there is to be one."""
-    done = ((run, perform(run)) for run in runs) if jobs == 1 else workers.each(perform, runs, jobs)
-    results = []
-    for run, result in done:
-        if isinstance(result, workers.Failure):
-            raise result.exception(f"{run.method}, run {run.number}")
-        results.append(result)
-        report(result)
-    return results
-
-
 def perform(run: Run) -> Result:
     """Fit on the training part of the run's split, choose the epoch by its validation part, score on its test part.
 
@@ -184,11 +177,15 @@ def compare(
     methods: Sequence[str] | None = None,
     report: Callable[[Result], None] = lambda _: None,
     backbones: Sequence[str] = (),
+    on: str | None = None,
 ) -> Comparison:
-    """Run every row on `runs` splits of a graph; see `plan`."""
+    """Run every row on `runs` splits of a graph; see `plan`, and `experiment.run` for `jobs` and `on`."""
     graph = source.read()
     metric, note = metric_of(graph, parameters)
-    results = execute(plan(source, {**parameters, "metric": metric}, runs, methods, backbones), jobs, report)
+    planned, results = plan(source, {**parameters, "metric": metric}, runs, methods, backbones), []
+    for _, result in experiment.run(perform, [planned], experiment.InMemory(), jobs, on=on):
+        results.append(result)
+        report(result)
     guesses = [result.report.baseline for result in results if result.report is not None]
     guess = METRICS[metric].factor * mean(guesses) if guesses else None
     sizes = {name: getattr(graph, f"num_{name}") for name in ("nodes", "edges", "features", "classes")}

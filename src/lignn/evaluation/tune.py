@@ -22,7 +22,7 @@ from lignn.errors import ConfigError, InputError
 from lignn.evaluation import compare
 from lignn.evaluation.compare import Result, Run
 from lignn.graph import archive
-from lignn.runs import workers
+from lignn.runs import experiment
 
 if TYPE_CHECKING:
     import optuna
@@ -108,6 +108,7 @@ def tune(
     timeout: float | None = None,
     storage: Path | None = None,
     report: Callable[[Result], None] = lambda _: None,
+    on: str | None = None,
 ) -> Tuned:
     """Search until there are `trials` trials, or the time is over; all of them see the same splits.
 
@@ -120,16 +121,15 @@ def tune(
         timeout: seconds after which no result is waited for.
         storage: file of the results so far; if it is there, the search goes on from it.
         report: called after every run.
+        on: address of the Ray cluster to run on; None: this machine.
     """
     until = None if timeout is None else time.monotonic() + timeout
     search = _Search(source, parameters, runs, compare.metric_of(source.read(), parameters)[0])
     study = _study(storage, search.identity, parameters.get("seed", 0))
-    rounds = search.rounds(study, trials)
-    with closing(workers.here_or_in_rounds(compare.perform, rounds, jobs, until)) as done:
-        for run, result in done:
-            if isinstance(result, workers.Failure):
-                raise result.exception(f"{run.method}, {run.parameters}")
-            search.results[_key(run)] = {"val": result.val, "test": result.test, "seconds": result.seconds}
+    with closing(
+        experiment.run(compare.perform, search.rounds(study, trials), search.results, jobs, until, on)
+    ) as done:
+        for _, result in done:
             report(result)
     if _PRESET not in study.user_attrs:
         raise InputError("--timeout: the time was over before the settings of the preset were tried; give more")
@@ -145,14 +145,14 @@ class _Search:
         parameters: of `NodeClassifier`, as given.
         runs: number of splits.
         metric: name of the metric.
-        results: plain results by the key of a run.
+        results: of the runs of this process; the study keeps those of trials.
     """
 
     source: Source
     parameters: Mapping[str, Any]
     runs: int
     metric: str
-    results: dict[tuple[int, int], dict[str, float]] = field(default_factory=dict)
+    results: experiment.InMemory = field(default_factory=experiment.InMemory)
 
     @property
     def identity(self) -> str:
@@ -164,7 +164,7 @@ class _Search:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def run(self, settings: Mapping[str, Any], number: int, split: int) -> Run:
-        """Return the run of a trial of this number on a split."""
+        """Return the run of a trial of this number on a split; the preset has the number -1."""
         method, seed = self.parameters.get("method", DEFAULT_METHOD), self.parameters.get("seed", 0)
         common = {name: value for name, value in self.parameters.items() if name != "method"} | {"metric": self.metric}
         return Run(self.source, method, number, {**common, **settings, "seed": seed + split})
@@ -174,7 +174,7 @@ class _Search:
         if _PRESET not in study.user_attrs:
             runs = [self.run({}, -1, split) for split in range(self.runs)]
             yield runs
-            study.set_user_attr(_PRESET, [self.results[_key(run)] for run in runs])
+            study.set_user_attr(_PRESET, [self._scores(run) for run in runs])
         while (left := trials - 1 - _done(study)) > 0:
             yield from self._batch(study, min(_BATCH, left))
 
@@ -189,7 +189,7 @@ class _Search:
             runs = [self.run(settings, trial.number, split) for trial, settings, _ in alive]
             yield runs
             for run, (trial, settings, results) in zip(runs, list(alive), strict=True):
-                results.append(self.results[_key(run)])
+                results.append(self._scores(run))
                 score = sign * mean(one["val"] for one in results)
                 trial.set_user_attr("results", results)
                 trial.set_user_attr("settings", settings)
@@ -200,10 +200,9 @@ class _Search:
                     study.tell(trial, state=TrialState.PRUNED)
                     alive = [each for each in alive if each[0] is not trial]
 
-
-def _key(run: Run) -> tuple[int, int]:
-    """Return the numbers of a trial and of its seed, which tell runs from each other; the preset has the number -1."""
-    return run.number, run.parameters["seed"]
+    def _scores(self, run: Run) -> dict[str, float]:
+        result = self.results.found[run.id]
+        return {"val": result.val, "test": result.test, "seconds": result.seconds}
 
 
 def _study(storage: Path | None, identity: str, seed: int) -> optuna.Study:

@@ -11,12 +11,13 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 import lignn
 from lignn import atomic
 from lignn.declarations import METHODS, PRESETS
 from lignn.errors import InputError, LignnError
+from lignn.runs.workers import Failure
 
 Record = dict[str, Any]
 Cells = dict[tuple[str, str], dict[Hashable, float]]
@@ -106,6 +107,55 @@ def append(file: Path, record: Record) -> None:
         raise LignnError(
             f"{file}: only a part of a record could be written, the disk may be full; free some space and start again"
         )
+
+
+class Described(Protocol):
+    """A case whose result is recorded."""
+
+    @property
+    def id(self) -> str:
+        """What tells the case from all others."""
+
+    @property
+    def description(self) -> Record:
+        """What a record says about the case besides its result, its id among it."""
+
+
+class Recording:
+    """A file of records as the store of results of a runner; the caller has locked the file, see `appending`.
+
+    Attributes:
+        file: the file.
+        there: status of each record in the file by id.
+        new: the records that were added.
+    """
+
+    def __init__(self, file: Path, there: dict[str, str]) -> None:
+        self.file = file
+        self.there = there
+        self.new: list[Record] = []
+        self._common = provenance()
+
+    def has(self, case: Described) -> bool:
+        """Return whether the case has a record of success."""
+        return self.there.get(case.id) == OK
+
+    def add(self, case: Described, result: Any) -> None:
+        """Append a record of a result, or of a failure."""
+        record = case.description | _outcome(result) | self._common
+        append(self.file, record)
+        self.new.append(record)
+
+
+def _outcome(result: Mapping[str, Any] | Failure) -> Record:
+    if isinstance(result, Failure):
+        return {"status": FAILED, "reason": str(result)}
+    for name, value in result.items():
+        try:
+            json.dumps(value, allow_nan=False)
+        except (ValueError, TypeError) as error:
+            return {"status": FAILED, "reason": f"{name} cannot be recorded: {error}"}
+    return {"status": OK, **result}
 
 
 def scores(records: Iterable[Record]) -> Cells:

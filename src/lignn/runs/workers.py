@@ -86,7 +86,7 @@ _CLUSTER: ContextVar[str | None] = ContextVar("cluster", default=None)
 
 @contextmanager
 def on_ray(address: str | None) -> Iterator[None]:
-    """Have `each` run its tasks on a Ray cluster within the context; None: in processes of this machine, as usual."""
+    """Have tasks run on a Ray cluster within the context unless they name one; None: in processes of this machine."""
     before = _CLUSTER.set(address)
     try:
         yield
@@ -112,13 +112,17 @@ def each(
 
 
 def in_rounds(
-    function: Callable[[Task], Any], rounds: Iterable[Iterable[Task]], jobs: int, until: float | None = None
+    function: Callable[[Task], Any],
+    rounds: Iterable[Iterable[Task]],
+    jobs: int,
+    until: float | None = None,
+    on: str | None = None,
 ) -> Generator[tuple[Task, Any], None, None]:
-    """Do as `each` does for several lists of tasks, in the same processes.
+    """Do as `each` does for several lists of tasks, in the same processes, or on the Ray cluster at the address `on`.
 
     A list is asked for after the last result of the list before it, on which it may depend.
     """
-    address = _CLUSTER.get()
+    address = on or _CLUSTER.get()
     if address is None:
         yield from _in_processes(function, rounds, jobs, until)
     else:
@@ -126,11 +130,15 @@ def in_rounds(
 
 
 def here_or_in_rounds(
-    function: Callable[[Task], Any], rounds: Iterable[Iterable[Task]], jobs: int, until: float | None
+    function: Callable[[Task], Any],
+    rounds: Iterable[Iterable[Task]],
+    jobs: int,
+    until: float | None,
+    on: str | None = None,
 ) -> Generator[tuple[Task, Any], None, None]:
     """Do as `in_rounds` does; one job without a limit of time runs in this process, and its errors are raised."""
-    if jobs > 1 or until is not None or _CLUSTER.get() is not None:
-        yield from in_rounds(function, rounds, jobs, until)
+    if jobs > 1 or until is not None or on or _CLUSTER.get() is not None:
+        yield from in_rounds(function, rounds, jobs, until, on)
         return
     for tasks in rounds:
         for task in tasks:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lignn.errors import DatasetError
-from lignn.runs import records, workers
+from lignn.runs import experiment, records, workers
 from lignn.runs.records import FAILED, OK, UNAVAILABLE, Record
 from lignn.studies.study import Run, Study
 
@@ -44,11 +43,16 @@ def agenda(
     return Agenda(file, todo, [there[run.config.identity] for run in planned if run.config.identity in there])
 
 
-def execute(work: Agenda, jobs: int = 1, report: Report = lambda _: None) -> list[Record]:
-    """Run what is to do in `jobs` processes, append a record for each run, and return the new records.
+def execute(work: Agenda, jobs: int = 1, report: Report = lambda _: None, on: str | None = None) -> list[Record]:
+    """Run what is to do, append a record for each run, and return the new records.
 
-    The result of a run depends on its config only, not on the order of runs or the number of processes. Meanwhile no
-    other process can append to the file.
+    Meanwhile no other process can append to the file.
+
+    Args:
+        work: what is to do.
+        jobs: number of processes.
+        report: called with each new record.
+        on: address of the Ray cluster to run on; None: this machine.
     """
     if not work.todo:
         return []
@@ -69,7 +73,10 @@ def execute(work: Agenda, jobs: int = 1, report: Report = lambda _: None) -> lis
                 records.append(work.file, record)
             tell(record)
         present = [run for run in todo if run.config.dataset not in absent]
-        record_each(work.file, _perform, present, jobs, tell)
+        kept = records.Recording(work.file, there)
+        with closing(experiment.run(_perform, [present], kept, jobs, on=on, isolated=True)) as done:
+            for _ in done:
+                tell(kept.new[-1])
     return new
 
 
@@ -86,7 +93,7 @@ def record_each(file: Path, function: Callable[[Any], Record], tasks: Sequence[A
     common = records.provenance()
     with closing(workers.each(function, tasks, jobs)) as results:
         for task, result in results:
-            record = task.description | _outcome(result) | common
+            record = task.description | records._outcome(result) | common
             records.append(file, record)
             report(record)
 
@@ -121,14 +128,3 @@ def _perform(run: Run) -> dict[str, Any]:
     from lignn.studies.run import perform  # here, because a plan needs no torch
 
     return perform(run.config)
-
-
-def _outcome(result: dict[str, Any] | workers.Failure) -> Record:
-    if isinstance(result, workers.Failure):
-        return {"status": FAILED, "reason": str(result)}
-    for name, value in result.items():
-        try:
-            json.dumps(value, allow_nan=False)
-        except (ValueError, TypeError) as error:
-            return {"status": FAILED, "reason": f"{name} cannot be recorded: {error}"}
-    return {"status": OK, **result}

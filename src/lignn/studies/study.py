@@ -53,6 +53,11 @@ class Run:
     config: RunConfig
 
     @property
+    def id(self) -> str:
+        """The identity of the config."""
+        return self.config.identity
+
+    @property
     def cell(self) -> tuple[str, str]:
         """Row and dataset; the runs of a cell differ in seed and split, or in settings that the row does not name."""
         return self.row, self.config.dataset
