@@ -206,10 +206,8 @@ def test_nothing_to_compare_with() -> None:
 def test_bad_input_stays_bad_input_in_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     failure = workers.Failure("dropout")
     failure.error = ConfigError("dropout must be below 1")
-    monkeypatch.setattr(
-        workers, "in_rounds", lambda _, rounds, *__: ((run, failure) for runs in rounds for run in runs)
-    )
-    with pytest.raises(ConfigError, match="^dropout must be below 1$"):
+    monkeypatch.setattr(workers, "in_rounds", lambda _, rounds, *__: ((run, failure) for run in next(iter(rounds))))
+    with pytest.raises(ConfigError, match=r"^dropout must be below 1$"):
         compare.compare(Source("karate"), {}, 1, 2, ["lpa"])
 
 

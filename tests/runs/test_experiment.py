@@ -63,9 +63,9 @@ def test_a_run_that_is_left_early_goes_on_from_what_it_has() -> None:
 
 
 def test_bad_input_is_raised_as_it_is_and_other_failures_with_the_name_of_the_case() -> None:
-    with pytest.raises(InputError, match="^zero has no half here$"):
+    with pytest.raises(InputError, match=r"^zero has no half here$"):
         list(experiment.run(half, [numbers(0)], InMemory(), isolated=True))
-    with pytest.raises(LignnError, match="^number 1: the worker process ended with exit code 7$"):
+    with pytest.raises(LignnError, match=r"^number 1: the worker process ended with exit code 7$"):
         list(experiment.run(half, [numbers(1)], InMemory(), isolated=True))
 
 
