@@ -1,5 +1,7 @@
 """Which labels drove a prediction: exact where the step is linear, right in rank elsewhere."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -95,6 +97,8 @@ def test_explanation_names_the_largest_gains():
         f"node node4: {found.label!r} at confidence {found.confidence:.3f} (calibrated), state "
     )
     assert str(found).count("\n") == 5
+    without = replace(found, contributions=tuple(replace(c, gain=0.0, share=0.0) for c in found.contributions))
+    assert str(without).splitlines()[1:] == ["  no known label changes it by itself"]
 
 
 @pytest.mark.parametrize("method", ["lpa", "lignn"])

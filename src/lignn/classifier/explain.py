@@ -66,8 +66,9 @@ class Explanation:
         lines = [
             f"{calibrated}, state {self.state:.3f} (not calibrated), {self.from_labels:+.3f} of it from known labels"
         ]
-        found = (f"  {c.gain:+.4f} by {c.label!r} at {c.id}, its share {c.share:+.4f}" for c in self.contributions)
-        return "\n".join([*lines, *found])
+        felt = [c for c in self.contributions if c.gain or c.share]
+        found = [f"  {c.gain:+.4f} by {c.label!r} at {c.id}, its share {c.share:+.4f}" for c in felt]
+        return "\n".join([*lines, *(found or ["  no known label changes it by itself"])])
 
 
 def label_gradient(prediction: Prediction, node: int, number: int) -> Tensor:
