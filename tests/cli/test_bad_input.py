@@ -229,6 +229,10 @@ OPTIONS: dict[str, tuple[tuple[str, ...], str]] = {
     "report": (("compare", "mine", "-o", "report.pdf"), "report.pdf: the report is an .html file"),
     "report in no folder": (("compare", "mine", "-o", "no/report.html"), "no/report.html: there is no folder no"),
     "nothing to tune": (("tune", "mine", "--method", "lpa"), "lpa has nothing to train and nothing to tune"),
+    "trees to tune": (
+        ("tune", "mine", "--method", "label_input", "--method-options", "base=boosted"),
+        "label_input over boosted has nothing to train and nothing to tune",
+    ),
     "predictions": (("predict", "model", "-o", "out.txt"), "out.txt: predictions are written as .csv or .parquet"),
     "no role": ((*FIT, "--column", "lable=x0"), "--column lable=x0: there is no role 'lable'; did you mean 'label'?"),
     "no column": ((*FIT, "--column", "id=key"), "nodes.csv: there is no column 'key' (--column id=key)"),

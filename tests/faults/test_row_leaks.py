@@ -51,7 +51,12 @@ def test_a_parameter_that_it_has_over_a_network_only_is_refused() -> None:
 def test_a_budget_that_is_used_up_is_told() -> None:
     options = {"base": "boosted", "max_steps": 2, "tol": 1e-12}
     with pytest.warns(ConvergenceWarning, match="budget used up"):
-        fit("label_reuse", whole(), splits(False), method_options=options)
+        classifier = fit("label_reuse", whole(), splits(False), method_options=options)
+    certificate = classifier.diagnose()
+    assert (certificate.solved, certificate.status, certificate.steps) == (True, "budget used up", 2)
+    assert str(certificate).startswith("The last solve: budget used up: residual")
+    once = fit("label_reuse", whole(), splits(False), method_options={"base": "boosted"})
+    assert not once.diagnose().solved
 
 
 def test_a_saved_model_says_the_same(tmp_path) -> None:

@@ -22,6 +22,7 @@ from lignn.errors import ConfigError, InputError
 from lignn.evaluation import compare
 from lignn.evaluation.compare import Result, Run
 from lignn.graph import archive
+from lignn.methods.registry import over_rows
 from lignn.runs import experiment
 
 if TYPE_CHECKING:
@@ -89,8 +90,10 @@ class Tuned:
 def space(parameters: Mapping[str, Any]) -> dict[str, Range | tuple[Any, ...]]:
     """Return what is searched for a method; what is given is not."""
     method = parameters.get("method", DEFAULT_METHOD)
-    if method in METHODS and METHODS[method].network in ("none", "rows"):
-        raise ConfigError(f"{method} has nothing to train and nothing to tune; choose another method")
+    base = (parameters.get("method_options") or {}).get("base")
+    if method in METHODS and (METHODS[method].network in ("none", "rows") or over_rows(method, base)):
+        name = f"{method} over {base}" if over_rows(method, base) else method
+        raise ConfigError(f"{name} has nothing to train and nothing to tune; choose another method")
     preset = Settings.of(NodeClassifier(**parameters).get_params(deep=False))
     has = {name for name in SPACE if method in METHODS_WITH[name]} - set(OF_NETWORK) | set(preset.network())
     free = {name: values for name, values in SPACE.items() if name in has and name not in parameters}

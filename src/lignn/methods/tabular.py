@@ -195,6 +195,11 @@ class BoundTabular(BoundMethod):
 
     method: Tabular
 
+    @property
+    def iterates(self) -> bool:
+        """Whether predictions are fed back until they no longer change."""
+        return self.method.first is not None and self.method.solver.tol > 0
+
     def choose(self, score: Score) -> None:
         """Choose the variant with the best validation score, the first of equal ones."""
         if self.method.first is not None:
