@@ -38,7 +38,7 @@ def test_predicts_as_when_it_was_saved(model):
     # the update of then started from the last equilibrium, that of now from zero: the same within the tolerance
     np.testing.assert_allclose(classifier.predict_proba(), expected["updated"], rtol=0, atol=5e-5)
     classifier.update_labels({5: [0]} if several else {5: 0}, epochs=2)
-    # Adam's first steps have the sign of a gradient; before batch normalisation, where many are zero, rounding decides it
+    # Adam's first steps have the sign of a gradient; where batch normalisation makes it zero, rounding decides
     atol = 2e-3 if model.name == "threeference" else 1e-5
     np.testing.assert_allclose(classifier.predict_proba(), expected["trained"], rtol=0, atol=atol)
 

@@ -85,7 +85,7 @@ def _fit(method: str, preset: dict[str, Any], **options: Any) -> Case:
 
 DEEP = {"num_layers": 6, "residual": True, "norm": "batch"}
 DOUBLE = {"precision": "float64"}
-"""A deep network that trains multiplies rounding by thousands: other machines agree to 1e-4 in double precision only."""
+"""A deep network that trains multiplies rounding by thousands: only so do other machines agree to 1e-4."""
 NO_NETWORK = {"preset": "practical", "seed": 3}
 CASES |= {
     "practical_gcn": _fit("backbone", PRACTICAL),
