@@ -242,7 +242,7 @@ OPTIONS: dict[str, tuple[tuple[str, ...], str]] = {
     "wrong time": ((*FIT, "--column", "time=label"), "(times): 'red' is neither a number nor a date (line 2)"),
     "ids twice": ((*FIT, "--column", "id=x0"), "column 'x0' (ids): the id '1' is already used in line 2"),
     "roles of a dataset": (("fit", "karate", "-o", "new", "--column", "id=a"), "--column: is for tables"),
-    "one table": (("fit", "mine/nodes.csv", "-o", "new"), "nodes.csv: is one table; give the table of the"),
+    "one table": (("fit", "mine/nodes.csv", "-o", "new"), "is the nodes of a graph whose edges are in edges.csv"),
     "no table of edges": (("fit", "mine/nodes.csv", "no.csv", "-o", "new"), "no.csv: cannot be read: No such file"),
     "no interrupted run": ((*FIT, "--resume"), "new.checkpoint: there is no interrupted run to resume"),
 }  # fmt: skip

@@ -249,7 +249,9 @@ def test_parquet_numbers_as_ids_and_labels(folder, monkeypatch):
 def test_wrong_places(folder, tmp_path):
     with pytest.raises(TableError, match="nowhere: there is no such folder or file"):
         Graph.read(tmp_path / "nowhere")
-    with pytest.raises(TableError, match=r"nodes\.csv: is one table; give the table of the edges as well"):
+    with pytest.raises(
+        TableError, match=r"nodes\.csv: is the nodes of a graph whose edges are in edges.csv; give both"
+    ):
         Graph.read(folder / "nodes.csv")
     pq.write_table(pa.table({"id": ["a"]}), folder / "nodes.parquet")
     assert problem(folder).endswith("both nodes.csv and nodes.parquet exist; keep one of them")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import scipy.sparse as sp
 import torch
 
@@ -65,12 +66,12 @@ def learn(settings: Settings, graph: Graph, split: Split) -> FeatureTransform | 
         from lignn.features import OwnTransformer
 
         return OwnTransformer(wanted)
-    if graph.table is None:
+    if graph.columns is None:
         return None
     from lignn.features import Preparation  # imports pyarrow, which is slow and not needed without tables
 
-    seen = ~split.held_out.numpy() if settings.values["inductive"] else None
-    return Preparation.fit(graph.table, seen, graph.name)
+    seen = graph.is_row & ~split.held_out if settings.values["inductive"] else graph.is_row
+    return Preparation.fit(graph.columns, None if seen.all() else seen.numpy(), graph.name)
 
 
 def _of_store(wanted: Any, graph: StoredGraph) -> FeatureTransform | None:
@@ -93,28 +94,50 @@ def prepared(graph: Graph, preparation: FeatureTransform | None, settings: Setti
         return graph.replace(unit_rows=unit)
     if preparation is None:
         return graph.replace(x=unit_rows(graph.x)) if unit and isinstance(graph.x, sp.csr_array) else graph
-    x = preparation.transform(_rows(graph, preparation), graph.name)
+    rows = _rows(graph, preparation)
+    if graph.value_of is None or graph.columns is None:
+        x = preparation.transform(rows, graph.name)
+    else:
+        x = _zero_elsewhere(preparation.transform(rows.filter(graph.is_row.numpy()), graph.name), graph.is_row.numpy())
     return graph.replace(x=x if x.shape[1] else None, feature_names=None)
 
 
-def new_rows(features: Any, preparation: FeatureTransform | None) -> Any:
+def _zero_elsewhere(x: Any, rows: np.ndarray) -> Any:
+    """Return the features of some nodes (a mask), zeros for all others: values that rows share have no columns."""
+    if sp.issparse(x):
+        place = sp.csr_array(
+            (np.ones(x.shape[0], x.dtype), (np.flatnonzero(rows), np.arange(x.shape[0]))), (len(rows), x.shape[0])
+        )
+        return sp.csr_array(place @ x)
+    found = np.zeros((len(rows), x.shape[1]), x.dtype)
+    found[rows] = x
+    return found
+
+
+def new_rows(features: Any, graph: Graph, preparation: FeatureTransform | None) -> Any:
     """Return rows of new nodes as a table that `preparation` can transform; as they are if there is none.
 
-    Columns that are missing or unknown are warned of, values that do not fit are refused.
+    Columns that are missing or unknown are warned of, values that do not fit are refused. Columns that follow from how
+    nodes of `graph` are joined are no part of the rows.
     """
     if preparation is None or not preparation.columns:
         return features
+    import pyarrow as pa
+
     from lignn.features import as_table
 
-    rows = as_table(features)
-    preparation.transform(rows, "new nodes")
+    rows = checked = as_table(features)
+    if graph.columns is not None and graph.table is not None:
+        for name in graph.columns.column_names[graph.table.num_columns :]:
+            checked = checked.append_column(name, pa.nulls(rows.num_rows, graph.columns.schema.field(name).type))
+    preparation.transform(checked, "new nodes")
     return rows
 
 
 def _rows(graph: Graph, preparation: FeatureTransform) -> Any:
     """Return what `preparation` takes: the table of a graph; without one, its features, by name for a table's model."""
-    if graph.table is not None or (graph.x is not None and not preparation.columns):
-        return graph.x if graph.table is None else graph.table
+    if graph.columns is not None or (graph.x is not None and not preparation.columns):
+        return graph.x if graph.columns is None else graph.columns
     if graph.x is None or graph.feature_names is None:
         there = "no features" if graph.x is None else "features without names"
         raise InputError(f"{graph.name} has {there}, the model was trained on a table; give Graph(table=…) or read one")

@@ -56,7 +56,7 @@ class Draft:
         self, features: Any, edges: Any, ids: Sequence[str] | None, edge_weight: Any = None, edge_type: Any = None
     ) -> Draft:
         """Add nodes, see `NodeClassifier.add_nodes`; they belong to the test part of the split."""
-        rows = columns.new_rows(features, self.preparation)
+        rows = columns.new_rows(features, self.graph, self.preparation)
         graph = growth.grow(self.graph, rows, edges, ids, edge_weight, edge_type)
         n = graph.num_nodes
         labels, split = growth.labels_for(self.labels, n), growth.split_for(self.split, n)

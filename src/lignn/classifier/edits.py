@@ -47,6 +47,7 @@ def without_nodes(graph: Graph, kept: Tensor) -> Graph:
         table=None if graph.table is None else graph.table.filter(rows),
         time=None if graph.time is None else graph.time[rows],
         group=None if graph.group is None else graph.group[rows],
+        value_of=None if graph.value_of is None else graph.value_of[rows],
         splits=(),
     )
 

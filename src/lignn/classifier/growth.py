@@ -28,7 +28,8 @@ def grow(
 ) -> Graph:
     """Return `graph` with more nodes, which follow its last one, and the edges that join them.
 
-    In an undirected graph the new edges go both ways too.
+    In an undirected graph the new edges go both ways too. Rows of a table that is joined by rules are joined by the
+    same rules; values that they share with a row for the first time are further nodes after them.
     """
     x = None if graph.x is None else _stacked(graph.x, align_table(features, graph))
     table = None if graph.table is None else _appended(graph.table, features)
@@ -36,14 +37,21 @@ def grow(
     n = graph.num_nodes + _count_new(ids, features) if rows is None else rows.shape[0]
     if n == graph.num_nodes:
         raise InputError("no new node is given")
+    links = None if graph.reading is None else graph.reading.links
+    if graph.value_of is not None and ids is None and graph.reading is not None and "id" not in graph.reading.columns:
+        ids = _following_numbers(graph, n - graph.num_nodes)
     if (graph.node_ids is None) != (ids is None):
         wanted = "has ids: give ids for the new nodes" if ids is None else "has no ids: leave them out"
         raise InputError(f"the graph {wanted}")
-    check_edges("edge weights", "edge_weight", graph.edge_weight, edge_weight)
-    check_edges("types of edges", "edge_type", graph.edge_type, edge_type)
     node_ids = None
     if graph.node_ids is not None:
         node_ids = np.concatenate([graph.node_ids, np.asarray(ids, graph.node_ids.dtype)])
+    edges = np.empty((2, 0), np.int64) if edges is None else edges
+    check_edges("edge weights", "edge_weight", graph.edge_weight, edge_weight)
+    if links is None or np.size(edges):
+        check_edges("types of edges", "edge_type", graph.edge_type, edge_type)
+    elif graph.edge_type is not None:
+        edge_type = np.empty(0, np.int64)
     added = Graph(
         edge_numbers(edges, node_ids),
         num_nodes=n,
@@ -54,7 +62,7 @@ def grow(
     )
     if graph.is_undirected:
         added = added.to_undirected()
-    return Graph(
+    grown = Graph(
         torch.cat([graph.edge_index, added.edge_index], 1),
         x=x,
         y=None if graph.y is None else padded(graph.y, n, -1),
@@ -69,7 +77,21 @@ def grow(
         table=table,
         time=_extended(graph.time, n, np.nan),
         group=_extended(graph.group, n, -1),
+        reading=graph.reading,
+        value_of=_extended(graph.value_of, n, -1),
     )
+    if links is None or grown.table is None:
+        return grown
+    from lignn.graph import linked  # imports pyarrow
+
+    return linked.with_new_rows(grown, graph, links)
+
+
+def _following_numbers(graph: Graph, count: int) -> list[str]:
+    """Return the numbers that follow those of the rows of a table without a column of ids."""
+    assert graph.node_ids is not None
+    last = max((int(name) for name in graph.node_ids[graph.is_row.numpy()] if name.isdecimal()), default=-1)
+    return [str(last + 1 + number) for number in range(count)]
 
 
 def _extended(values: np.ndarray | None, num_nodes: int, unknown: float) -> np.ndarray | None:

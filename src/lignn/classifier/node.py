@@ -306,7 +306,7 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
     def add_nodes(
         self,
         features: Any,
-        edges: Any,
+        edges: Any = None,
         ids: Sequence[str] | None = None,
         edge_weight: Any = None,
         edge_type: Any = None,
@@ -318,8 +318,9 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
                 rows of its columns: a data frame, an Arrow table, or a list of dictionaries. For a graph without
                 features, the number of new nodes.
             edges: 2×E, sources above targets, as numbers (the first new node follows the last old one) or ids. In an
-                undirected graph they are used in both directions.
-            ids: ids of the new nodes, for a graph with ids.
+                undirected graph they are used in both directions. Rows of a graph of one table are joined by its rules
+                besides.
+            ids: ids of the new nodes, for a graph with ids; rows without a column of ids are numbered on.
             edge_weight: one weight per edge, for a graph with weights.
             edge_type: one type per edge, by name or number, for a graph with types of edges.
 
@@ -331,7 +332,7 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         draft = Draft.of(self._fitted).with_nodes(features, edges, ids, edge_weight, edge_type)
         self._take(draft.solved(self._fitted))
         warn_if_unsolved(self._fitted.prediction)
-        return self.decision()[slice(old, None)]
+        return self.decision()[np.flatnonzero(self.graph_.is_row.numpy()[old:]) + old]
 
     def explain(self, node: Any, k: int = 10) -> explain.Explanation:
         """Return the `k` known labels that count most for the prediction at a node (its number or id)."""

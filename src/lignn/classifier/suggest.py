@@ -25,7 +25,7 @@ def suggest(prediction: Prediction, k: int) -> Tensor:
         raise InputError(
             "suggestions need the graph in memory, this one is in a store; fit it as StoredGraph.to_graph()"
         )
-    candidates = ~prediction.problem.labels.mask.to(prediction.problem.device)
+    candidates = (prediction.problem.edges.is_row & ~prediction.problem.labels.mask).to(prediction.problem.device)
     uncertainty = entropy(prediction.probabilities, prediction.problem.labels.multilabel) * candidates
     return most_valuable(prediction.problem.adjacency("row"), uncertainty, candidates, k)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lignn.cli.options import Column, EdgesName, Ignore, Missing, NamedGraph, Undirected, complete_graph
+from lignn.cli.options import Column, EdgesName, Ignore, Link, Missing, NamedGraph, Order, Undirected, complete_graph
 from lignn.cli.output import Json, print_json, print_table
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ def inspect(
     missing: Missing = None,
     column: Column = None,
     ignore: Ignore = None,
+    link: Link = None,
+    order: Order = None,
     suspects: Annotated[
         Path | None,
         typer.Option(
@@ -51,9 +53,10 @@ def inspect(
         if suspects is None:
             raise InputError("GRAPH is missing: name the graph to inspect, or a model by --suspects MODEL")
         _refuse({"-o": out, "--undirected": undirected, "--missing": missing, "--column": column, "--ignore": ignore})
+        _refuse({"--link": link, "--order": order})
     if out is not None:
         fit_summary.check(out)
-    named = None if graph is None else NamedGraph(graph, edges, undirected, missing, column, ignore)
+    named = None if graph is None else NamedGraph(graph, edges, undirected, missing, column, ignore, link, order)
     found = None if named is None else _inspected(named, quiet=as_json)
     doubtful = None if suspects is None else _suspects(suspects, count)
     if out is not None and found is not None:

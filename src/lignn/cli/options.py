@@ -151,12 +151,33 @@ Ignore = Annotated[
     list[str] | None,
     typer.Option("--ignore", metavar="NAME", help="Column to leave out; may be repeated.", show_default=False),
 ]
+Link = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--link",
+        metavar="COLUMN",
+        help="For one table: join rows that share a value of this column, or, by `nearest` or `nearest:5`, the rows "
+        "that are nearest by the other columns; may be repeated. Default: nearest.",
+        show_default=False,
+    ),
+]
+Order = Annotated[
+    str | None,
+    typer.Option(
+        "--order",
+        metavar="COLUMN",
+        help="For one table: join each row to the two before and after it in this order that share a linked value.",
+        show_default=False,
+    ),
+]
 GRAPH_OPTIONS: dict[str, tuple[Any, Any]] = {
     "edges": (EdgesName, None),
     "undirected": (Undirected, False),
     "missing": (Missing, None),
     "column": (Column, None),
     "ignore": (Ignore, None),
+    "link": (Link, None),
+    "order": (Order, None),
 }
 """Annotation and default of each option that says how a graph is read."""
 Config = Annotated[
@@ -174,6 +195,8 @@ class NamedGraph:
     missing: list[str] | None = None
     column: list[str] | None = None
     ignore: list[str] | None = None
+    link: list[str] | None = None
+    order: str | None = None
 
     def source(self, features: Any = None, like: Reading | None = None) -> Source:
         """Return the graph; `--missing` may be repeated or hold a list with commas.
@@ -188,18 +211,20 @@ class NamedGraph:
         missing = None if marks is None else tuple(mark for text in marks for mark in text.split(",") if mark)
         columns = tuple(_role(text) for text in self.column or ())
         ignore, raw = tuple(self.ignore or ()), features == "raw"
-        return Source(self.graph, self.undirected, missing, self.edges, columns, ignore, raw, like)
+        links = tuple(self.link or ())
+        return Source(self.graph, self.undirected, missing, self.edges, columns, ignore, raw, like, links, self.order)
 
     @property
     def stem(self) -> str:
         """The name without folders and endings."""
         name = Path(self.graph).name
-        return (name.removesuffix(".npz") if self.edges is None else name.partition(".")[0]) or "graph"
+        return (name.partition(".")[0] if name.endswith(_GRAPHS) else name) or "graph"
 
     def arguments(self) -> list[str]:
         """Return the arguments that name the graph so."""
         more = [*["--undirected"] * self.undirected, *(f"--missing={marks}" for marks in self.missing or ())]
         more += [f"--column={text}" for text in self.column or ()] + [f"--ignore={name}" for name in self.ignore or ()]
+        more += [f"--link={name}" for name in self.link or ()] + [f"--order={self.order}"] * (self.order is not None)
         return [self.graph, *([] if self.edges is None else [self.edges]), *more]
 
 

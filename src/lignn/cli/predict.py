@@ -73,6 +73,9 @@ def predict(
     report = _report(loaded, other, decision)
     if graph is None:
         decision = decision[in_source_order(loaded.graph_, torch.arange(len(decision))).numpy()]
+    about = other if other is not None else loaded.graph_
+    if about.value_of is not None:
+        decision = decision[about.is_row.numpy()]
     table = prediction_table.of(decision)
     if out is not None:
         prediction_table.write(table, out)

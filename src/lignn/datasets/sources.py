@@ -27,7 +27,9 @@ class Source:
         columns: pairs of a role and its column.
         ignore: columns to leave out.
         raw: take features as they are, see `Graph.read`.
-        like: the reading of another graph, whose roles are the default.
+        like: the reading of another graph, whose roles and rules are the default.
+        links: columns whose values join the rows of one table, and `nearest`, see `Graph.read`.
+        order: the column in whose order rows of a value follow each other.
     """
 
     name: str
@@ -38,6 +40,8 @@ class Source:
     ignore: tuple[str, ...] = ()
     raw: bool = False
     like: Reading | None = None
+    links: tuple[str, ...] = ()
+    order: str | None = None
 
     @property
     def is_path(self) -> bool:
@@ -85,9 +89,16 @@ def _read(source: Source, _files: tuple[tuple[str, int], ...]) -> Graph:
             ignore=source.ignore,
             features="raw" if source.raw else "auto",
             like=source.like,
+            links=source.links,
+            order=source.order,
         )
     else:
-        options = {"--missing": source.missing, "--column": source.columns or None, "--ignore": source.ignore or None}
+        options: dict[str, object] = {
+            "--missing": source.missing,
+            "--column": source.columns or None,
+            "--ignore": source.ignore or None,
+        }
+        options |= {"--link": source.links or None, "--order": source.order}
         if given := [option for option, value in options.items() if value is not None]:
             raise InputError(f"{given[0]}: is for tables; the unknown labels of the dataset {source.name} are known")
         graph = datasets.load(source.name)

@@ -95,6 +95,8 @@ def columns(graph: Graph) -> tuple[InspectedColumn, ...]:
     A graph that was not read from tables has columns named by role; its features are one column, `x`.
     """
     ids = None if graph.node_ids is None else graph.node_ids[:_EXAMPLES].tolist()
+    if graph.value_of is not None and graph.reading is not None and "id" not in graph.reading.columns:
+        ids = None  # numbers of rows, which no column holds
     return (*of_nodes(graph, ids), *_features(graph), *_of_edges(graph))
 
 
@@ -108,10 +110,10 @@ def of_nodes(graph: Graph, ids: Sequence[str] | None) -> Iterator[InspectedColum
         return InspectedColumn(file, names.get(role, role), role, kind, missing, distinct, shown, USES[role])
 
     if ids is not None:
-        yield column("id", "id", 0, graph.num_nodes, _examples(ids))
+        yield column("id", "id", 0, int(graph.is_row.sum()), _examples(ids))
     if graph.y is not None:
         role = "labels" if graph.is_multilabel else "label"
-        unknown = int((~graph.labelled).sum())
+        unknown = int((graph.is_row & ~graph.labelled).sum())
         yield column(role, "category", unknown, graph.num_classes, _examples(class_names(graph)))
     columns_of_splits = [name for role, name in roles if role == "split"] or ["split"] * len(graph.splits)
     for name, split in zip(columns_of_splits, graph.splits, strict=True):
@@ -136,8 +138,9 @@ def _split(file: str, name: str, split: Split) -> InspectedColumn:
 def _features(graph: Graph) -> Iterator[InspectedColumn]:
     read = None if graph.reading is None else graph.reading.nodes
     file, kind_of_node = ("nodes", None) if read is None else (read.file, dict(read.roles).get("type"))
-    if graph.table is not None:
-        yield from of_table(file, describe(graph.table, graph.name), kind_of_node)
+    if graph.columns is not None:
+        rows = graph.columns if graph.value_of is None else graph.columns.filter(graph.is_row.numpy())
+        yield from of_table(file, describe(rows, graph.name), kind_of_node)
     elif graph.x is not None and graph.num_features:
         shown = f"{float(graph.x.min()):.6g} … {float(graph.x.max()):.6g}"
         used = f"{graph.num_features:,} features, used as they are"
@@ -165,7 +168,7 @@ def _of_edges(graph: Graph) -> Iterator[InspectedColumn]:
     if graph.edge_weight is not None:
         weights = graph.edge_weight.numpy()
         yield column("weight", "number", len(np.unique(weights)), _range(weights))
-    if graph.edge_types is not None:
+    if graph.edge_types is not None and (read is not None or graph.reading is None):  # rules have no column of types
         yield column("edge_type", "category", len(graph.edge_types), _examples(graph.edge_types))
     yield from (InspectedColumn(file, name, "ignored") for name in (() if read is None else read.ignored))
 

@@ -142,7 +142,7 @@ def inspect(graph: Graph) -> Inspection:
         homophily=None if transitions is None else _homophily(seen),
         transitions=None if transitions is None or len(transitions) > LISTED else transitions.tolist(),
         evidence=measures.one_way(graph, known) if known.any() else None,
-        notes=() if graph.reading is None else (*graph.reading.nodes.notes, *graph.reading.edges.notes),
+        notes=() if graph.reading is None else graph.reading.notes,
         several=graph.is_multilabel,
     )
 

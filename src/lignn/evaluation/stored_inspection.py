@@ -52,7 +52,7 @@ def inspect(graph: StoredGraph) -> Inspection:
         homophily=counted.homophily if single else None,
         transitions=_shares(transitions) if transitions is not None and single and len(transitions) <= LISTED else None,
         evidence=evidence,
-        notes=() if graph.reading is None else (*graph.reading.nodes.notes, *graph.reading.edges.notes),
+        notes=() if graph.reading is None else graph.reading.notes,
         several=graph.is_multilabel,
     )
 
@@ -164,8 +164,9 @@ def _columns(graph: StoredGraph) -> tuple[InspectedColumn, ...]:
         found.append(InspectedColumn(file, "x", "feature", "number", 0, None, _range(graph), used))
     if graph.edge_types is not None:
         types, shown = graph.edge_types, ", ".join(map(repr, graph.edge_types[:3]))
-        named = "edge_type" if read is None else dict(read.edges.roles)["edge_type"]
-        file = "edges" if read is None else read.edges.file
+        of_edges = None if read is None else read.edges
+        named = "edge_type" if of_edges is None else dict(of_edges.roles)["edge_type"]
+        file = "edges" if of_edges is None else of_edges.file
         found.append(InspectedColumn(file, named, "edge_type", "category", 0, len(types), shown, USES["edge_type"]))
     return tuple(found)
 

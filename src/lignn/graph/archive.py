@@ -2,8 +2,8 @@
 
 Keys: `edge_index` (2×E), and if the graph has them: features as `x` (dense) or as `x_data`, `x_indices`, `x_indptr`,
 `x_shape` (CSR), `y` (n or n×c), `train_mask`, `val_mask`, `test_mask` (n or n×runs), `edge_weight`, `num_nodes`,
-`node_ids`, `class_names`, `feature_names`, `edge_type` (E), `edge_types`, `time` (n), `group` (n), and `table`: the
-columns of the nodes, as the bytes of Arrow's file format.
+`node_ids`, `class_names`, `feature_names`, `edge_type` (E), `edge_types`, `time` (n), `group` (n), `value_of` (n), and
+`table`: the columns of the nodes, as the bytes of Arrow's file format.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ _ARRAYS: dict[str, tuple[str, tuple[int, ...]]] = {
     "edge_types": (_TEXTS, (1,)),
     "time": (_NUMBERS, (1,)),
     "group": (_INTEGERS, (1,)),
+    "value_of": (_INTEGERS, (1,)),
     "table": (_INTEGERS, (1,)),
     **dict.fromkeys(_MASKS, (_MASK, (1, 2))),
 }
@@ -84,6 +85,7 @@ def read(path: Path) -> Graph:
             edge_types=_texts(arrays.get("edge_types")),
             time=_floats(arrays.get("time")),
             group=_labels(arrays.get("group")),
+            value_of=_labels(arrays.get("value_of")),
         )
     except InputError as error:
         raise type(error)(f"{path}: {error}") from error
@@ -115,7 +117,7 @@ def _arrays(graph: Graph) -> dict[str, Any]:
         arrays["x"] = graph.x
     arrays |= {key: _fixed_width(getattr(graph, key)) for key in ("node_ids", "class_names", "feature_names")}
     arrays |= {"edge_type": graph.edge_type, "edge_types": _fixed_width(graph.edge_types)}
-    arrays |= {"time": graph.time, "group": graph.group}
+    arrays |= {"time": graph.time, "group": graph.group, "value_of": graph.value_of}
     if graph.table is not None:
         arrays["table"] = np.frombuffer(table_bytes(graph.table), np.uint8)
     for key, part in zip(_MASKS, PARTS, strict=True):

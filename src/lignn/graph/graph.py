@@ -52,6 +52,8 @@ class Graph:
         time: one number per node, e.g. seconds since 1970; NaN = unknown.
         group: one number per node, -1 = unknown; nodes of a group belong on the same side of a split.
         reading: how the columns of the tables were understood, if the graph was read from tables.
+        value_of: for a table whose rows are joined by values that they share, one number per node: that of the column
+            whose value the node is, among those of `reading.links`; -1 = a row of the table.
     """
 
     edge_index: Tensor
@@ -70,6 +72,7 @@ class Graph:
     time: np.ndarray | None
     group: np.ndarray | None
     reading: Reading | None
+    value_of: np.ndarray | None
 
     def __init__(
         self,
@@ -89,6 +92,7 @@ class Graph:
         time: Any = None,
         group: Any = None,
         reading: Reading | None = None,
+        value_of: Any = None,
     ) -> None:
         edge_index = validate.edges(edge_index)
         x = None if x is None else validate.features(x)
@@ -117,6 +121,7 @@ class Graph:
             "time": None if time is None else validate.node_values("time", time, n, np.float64),
             "group": None if group is None else validate.node_values("group", group, n, np.int64),
             "reading": reading,
+            "value_of": None if value_of is None else validate.node_values("value_of", value_of, n, np.int64),
         }
         for field, value in values.items():
             object.__setattr__(self, field, value)
@@ -180,6 +185,22 @@ class Graph:
         if self.y is None:
             return torch.zeros(self.num_nodes, dtype=torch.bool)
         return (self.y[:, 0] if self.is_multilabel else self.y) >= 0
+
+    @cached_property
+    def is_row(self) -> Tensor:
+        """Mask of the nodes that are rows of a table; others are values that rows share, see `value_of`."""
+        if self.value_of is None:
+            return torch.ones(self.num_nodes, dtype=torch.bool)
+        return torch.from_numpy(self.value_of < 0)
+
+    @cached_property
+    def columns(self) -> pa.Table | None:
+        """The table with what the edges add to it, see `lignn.graph.derived`; None without a table."""
+        if self.table is None or self.reading is None:
+            return self.table
+        from lignn.graph import derived
+
+        return derived.columns(self)
 
     @cached_property
     def is_undirected(self) -> bool:
@@ -291,22 +312,34 @@ class Graph:
         ignore: Collection[str] = (),
         features: str = "auto",
         like: Reading | None = None,
+        links: Collection[str] | None = None,
+        order: str | None = None,
     ) -> Graph:
         """Read a graph from tables or an `.npz` file; its `reading` tells how columns were understood.
 
         Args:
             path: a folder or an SQLite file with the tables `nodes` and `edges`, an `.npz` file, or a table of nodes.
-            edges: the table of the edges, if `path` is that of the nodes.
+            edges: the table of the edges, if `path` is that of the nodes; without one, rules join the rows.
             missing: labels that mean unknown, besides an empty one; by default -1 and the usual marks, such as NA, NaN,
                 NULL and ?, except classes that are named in graph.json. A note tells if there are any.
             columns: the column of each role, see `lignn.graph.roles`; the usual headers are recognised without it.
             ignore: columns that are left out.
             features: "auto": features of any kind become `table`, and `x` too if all are numbers; "raw": numbers only.
-            like: the reading of another graph, whose roles hold where the tables have such columns.
+            like: the reading of another graph, whose roles and rules hold where the tables have such columns.
+            links: for one table, columns whose values join rows, and "nearest" or "nearest:k" for the k rows that are
+                nearest by the other columns. By default "nearest".
+            order: for one table, the column in whose order rows of a value follow each other.
         """
         from lignn.graph import opening
 
-        return opening.read(path, edges, opening.Options(missing, columns, ignore, features, like))
+        return opening.read(path, edges, opening.Options(missing, columns, ignore, features, like, links, order))
+
+    @classmethod
+    def from_table(cls, rows: Any, name: str = "table", **options: Any) -> Graph:
+        """Return a graph of one table of pandas, Polars or Arrow; `options` are those of `read`, such as `links`."""
+        from lignn.graph import opening
+
+        return opening.from_tables(rows, None, name, opening.Options(**options))
 
     @classmethod
     def from_tables(cls, nodes: Any, edges: Any, name: str = "graph", **options: Any) -> Graph:

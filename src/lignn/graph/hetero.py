@@ -41,15 +41,17 @@ def has_node_types(graph: Graph) -> bool:
 def of_labelled_types(graph: Graph, labelled: Tensor) -> Tensor | None:
     """Return a mask of the nodes of types that have labels: others have no class. None if nodes have no types.
 
+    Values that rows of a table share are nodes without a class.
+
     Args:
         graph: the graph.
         labelled: mask of the nodes whose labels count.
     """
     if graph.table is None or not has_node_types(graph):
-        return None
+        return None if graph.value_of is None else graph.is_row
     types = _types(graph.table)
     with_labels = {types[node] for node in labelled.nonzero().flatten().tolist()}
-    return torch.tensor([each in with_labels for each in types])
+    return torch.tensor([each in with_labels for each in types]) & graph.is_row
 
 
 def _types(table: pa.Table) -> list[str]:

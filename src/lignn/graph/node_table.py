@@ -54,7 +54,8 @@ def read(
     try:
         cells, x = (_strict if strict else _inferred)(table, columns)
         texts = {name: metadata.normalised(pc.fill_null(cells[name], "")) for name in columns.texts}
-        _check_ids(table, texts[columns.id])
+        ids = _numbers_of(cells, x) if columns.id is None else texts[columns.id]
+        _check_ids(table, ids)
         y, classes = None, metadata.classes
         if columns.label is not None:
             where = f"{table.path}, column {columns.label!r}"
@@ -64,8 +65,8 @@ def read(
         group = None if columns.group is None else _groups(texts[columns.group], metadata)
     except BadRowsError as problem:
         faults.report(table, _checks(table, columns, metadata, missing, strict), str(problem))
-    if not metadata.is_exact:
-        _note_twins(f"{table.path}, column {columns.id!r}", texts[columns.id])
+    if not metadata.is_exact and columns.id is not None:
+        _note_twins(f"{table.path}, column {columns.id!r}", ids)
     features: pa.Table | None = None
     refused: list[str] = []
     if not strict and columns.features:
@@ -77,8 +78,7 @@ def read(
             x = infer.matrix(features)
         features = features if features.num_columns else None
     kept = tuple(name for name in columns.features if name not in set(refused)) if refused else columns.features
-    ids, others = texts[columns.id], tuple(refused)
-    return Nodes(ids, kept, x, features, others, y, classes, tuple(splits), time, group)
+    return Nodes(ids, kept, x, features, tuple(refused), y, classes, tuple(splits), time, group)
 
 
 def _inferred(table: Table, columns: NodeColumns) -> tuple[dict[str, pa.Array], None]:
@@ -123,6 +123,12 @@ def numbers(table: Table, columns: NodeColumns, metadata: Metadata) -> Iterator[
             yield rows
     except BadRowsError as problem:
         faults.report(table, _checks(table, columns, metadata, None, strict=True), str(problem))
+
+
+def _numbers_of(cells: dict[str, pa.Array], x: np.ndarray | None) -> pa.Array:
+    """Return the numbers of the rows as texts."""
+    count = len(x) if x is not None else max(map(len, cells.values()), default=0)
+    return pa.array(range(count)).cast(TEXT)
 
 
 def _check_ids(table: Table, ids: pa.Array) -> None:
@@ -242,4 +248,4 @@ def _checks(
             known = faults.among("labels", {*metadata.classes, *marks}, "among the classes in graph.json", exact=exact)
         checks[columns.label] = faults.several(known, marks - {""}) if columns.several else known
     checks |= {name: faults.anything() for name in (columns.group,) if name is not None}
-    return checks | {columns.id: faults.unique(table.unit, exact)}
+    return checks if columns.id is None else checks | {columns.id: faults.unique(table.unit, exact)}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lignn.errors import TableError, unknown
 from lignn.graph.graph import Graph
+from lignn.graph.links import Links
 
 if TYPE_CHECKING:
     from lignn.graph.reading import Reading
@@ -28,6 +29,8 @@ class Options:
     ignore: Collection[str] = ()
     features: str = "auto"
     like: Reading | None = None
+    links: Collection[str] | None = None
+    order: str | None = None
 
     def __post_init__(self) -> None:
         if self.features not in FEATURES:
@@ -42,6 +45,8 @@ def read(path: str | PathLike[str], edges: str | PathLike[str] | None, options: 
             ("missing", options.missing),
             ("columns", options.columns),
             ("ignore", options.ignore or None),
+            ("links", options.links or None),
+            ("order", options.order),
         ):
             if value is not None:
                 raise TableError(f"{path}: {name} is for tables; in an .npz file, the label -1 means unknown")
@@ -52,11 +57,12 @@ def read(path: str | PathLike[str], edges: str | PathLike[str] | None, options: 
 
     if edges is None and not isdir(path):
         _check_place(path)
-        if path.name.lower().endswith(tuple(f".{ending}" for ending in table_file.ENDINGS)):
-            raise TableError(f"{path}: is one table; give the table of the edges as well, or a folder with both")
-        if not table_file.is_sqlite(path):
+        _refuse_half(path)
+        one = path.name.lower().endswith(tuple(f".{ending}" for ending in table_file.ENDINGS))
+        if not one and not table_file.is_sqlite(path):
             raise TableError(
-                f"{path}: not a graph; give a folder with nodes.csv and edges.csv, the two files, or an .npz file"
+                f"{path}: not a graph; give a folder with nodes.csv and edges.csv, the two files, one table, or an "
+                ".npz file"
             )
     return _read(table_reader.Tables.at(path, None if edges is None else Path(edges)), options)
 
@@ -72,8 +78,17 @@ def _read(tables: Tables, options: Options) -> Graph:
     from lignn.graph import table_reader
     from lignn.graph.roles import Wanted
 
-    wanted = Wanted(options.columns or {}, options.ignore, options.like)
+    rules = None if not options.links and options.order is None else Links.of(options.links or (), options.order)
+    wanted = Wanted(options.columns or {}, options.ignore, options.like, rules)
     return table_reader.read(tables, wanted, options.missing, options.features == "raw")
+
+
+def _refuse_half(path: Path) -> None:
+    """Raise for the nodes of a folder that has a table of the edges too: they are not one table."""
+    if path.name.lower().startswith("nodes.") and (edges := sorted(path.parent.glob("edges.*"))):
+        raise TableError(
+            f"{path}: is the nodes of a graph whose edges are in {edges[0].name}; give both, or the folder"
+        )
 
 
 def _check_place(path: Path) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from lignn.graph.links import Links
+
 _SHOWN = 8
 """Names of ignored columns that are listed before the rest is counted."""
 
@@ -39,28 +41,49 @@ class TableReading:
 
 @dataclass(frozen=True)
 class Reading:
-    """How the tables of a graph were read; `str` gives one line per table."""
+    """How the tables of a graph were read; `str` gives one line per table and rule.
+
+    Attributes:
+        nodes: the table of the nodes.
+        edges: the table of the edges; None if rules make them.
+        links: the rules that make the edges of a graph of one table.
+        joined: what these rules did, in words.
+    """
 
     nodes: TableReading
-    edges: TableReading
+    edges: TableReading | None = None
+    links: Links | None = None
+    joined: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.nodes}\n{self.edges}"
+        return "\n".join([*map(str, self.tables), *self.joined])
+
+    @property
+    def tables(self) -> tuple[TableReading, ...]:
+        """The tables."""
+        return (self.nodes,) if self.edges is None else (self.nodes, self.edges)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What else a user should know, in words."""
+        return (*(note for table in self.tables for note in table.notes), *self.joined)
 
     @property
     def columns(self) -> dict[str, str]:
         """The column of each role; of several splits the first."""
-        return dict(reversed([*self.nodes.roles, *self.edges.roles]))
+        return dict(reversed([role for table in self.tables for role in table.roles]))
 
     @property
     def ignored(self) -> tuple[str, ...]:
         """Columns of both tables that are not used."""
-        return (*self.nodes.ignored, *self.edges.ignored)
+        return tuple(name for table in self.tables for name in table.ignored)
 
     @classmethod
     def restored(cls, record: Mapping[str, Any]) -> Reading:
         """Return the reading whose `dataclasses.asdict` was stored as JSON."""
-        return cls(*(_table(record[part]) for part in ("nodes", "edges")))
+        nodes, edges = (None if record[part] is None else _table(record[part]) for part in ("nodes", "edges"))
+        assert nodes is not None
+        return cls(nodes, edges, Links.restored(record.get("links")), tuple(record.get("joined", ())))
 
 
 def _table(record: Mapping[str, Any]) -> TableReading:

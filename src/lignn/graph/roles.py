@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from lignn.errors import ConfigError, TableError, did_you_mean, quoted
 from lignn.graph import headers
+from lignn.graph.links import Links
 from lignn.graph.reading import Reading
 from lignn.graph.table_file import BadRowsError, Table
 
@@ -36,11 +37,13 @@ class Wanted:
         columns: the column of each role.
         ignore: columns to leave out.
         like: the reading of another graph; its roles hold where the tables have such columns.
+        links: the rules that join the rows of one table.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
     ignore: Collection[str] = ()
     like: Reading | None = None
+    links: Links | None = None
 
     def __post_init__(self) -> None:
         for role in self.columns:
@@ -66,11 +69,14 @@ class Wanted:
             taken[name] = role
         return found
 
-    def left_out(self, table: Table, others: Table) -> list[str]:
+    def left_out(self, table: Table, others: Table | None = None) -> list[str]:
         """Return the columns of `table` to ignore; raise if neither table has one of the user's names."""
         for name in self.ignore:
-            if name not in table.columns and name not in others.columns:
-                raise TableError(f"--ignore {name}: neither {table.path} nor {others.path} has this column")
+            if name not in table.columns and (others is None or name not in others.columns):
+                where = (
+                    f"{table.path} does not have" if others is None else f"neither {table.path} nor {others.path} has"
+                )
+                raise TableError(f"--ignore {name}: {where} this column")
         out = {*self.ignore, *(() if self.like is None else self.like.ignored)}
         return [name for name in table.columns if name in out or headers.is_unnamed(name)]
 
@@ -79,7 +85,8 @@ class Wanted:
 class NodeColumns:
     """The columns of the nodes by role; `features` are all others that are not ignored, and that of the role type."""
 
-    id: str
+    id: str | None
+    """None: the numbers of the rows are the ids."""
     label: str | None = None
     several: bool = False
     """Whether the labels are joined by |."""
@@ -106,7 +113,7 @@ class NodeColumns:
 
 
 def of_nodes(
-    table: Table, given: Mapping[str, str], ignored: Collection[str], key: str, synonyms: bool = True
+    table: Table, given: Mapping[str, str], ignored: Collection[str], key: str | None, synonyms: bool = True
 ) -> NodeColumns:
     """Return the columns of the nodes by role; raise unless exactly one reading fits.
 
@@ -114,7 +121,7 @@ def of_nodes(
         table: the nodes.
         given: columns by role, as the user gives them.
         ignored: columns to leave out.
-        key: the column of the ids.
+        key: the column of the ids; None for the numbers of the rows.
         synonyms: recognise other usual headers than the names of the roles.
     """
     taken = {*given.values(), *ignored, key}

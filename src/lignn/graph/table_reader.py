@@ -31,7 +31,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lignn.errors import InputError, TableError
-from lignn.graph import archive, arrow_tables, edge_table, files, headers, keys, node_table, roles, table_file
+from lignn.graph import archive, arrow_tables, edge_table, files, headers, keys, linked, node_table, roles, table_file
 from lignn.graph.edge_table import Edges, UnknownNodesError
 from lignn.graph.graph import Graph
 from lignn.graph.metadata import Metadata
@@ -53,14 +53,14 @@ class Tables:
         name: name of the graph.
         where: what messages call the graph.
         nodes: the table of the nodes.
-        edges: the table of the edges.
+        edges: the table of the edges; None if rules make them.
         folder: the folder with further files, if there is one.
     """
 
     name: str
     where: str
     nodes: Table
-    edges: Table
+    edges: Table | None
     folder: Path | None = None
 
     @classmethod
@@ -69,6 +69,8 @@ class Tables:
         if edges is not None:
             name = files.valid_text(path.resolve().parent.name)
             return cls(name, f"{path} and {edges}", table_file.open_table(path), table_file.open_table(edges))
+        if path.name.lower().endswith(tuple(f".{ending}" for ending in table_file.ENDINGS)):
+            return cls(files.valid_text(path.name.partition(".")[0]), str(path), table_file.open_table(path), None)
         if isdir(path):
             name = files.valid_text(path.resolve().name)
             return cls(name, str(path), table_file.find(path, "nodes"), table_file.find(path, "edges"), path)
@@ -79,7 +81,9 @@ class Tables:
 
     @classmethod
     def in_memory(cls, nodes: Any, edges: Any, name: str) -> Tables:
-        """Return tables of pandas, Polars or Arrow."""
+        """Return tables of pandas, Polars or Arrow; without edges, one table."""
+        if edges is None:
+            return cls(name, name, arrow_tables.in_memory(name, nodes), None)
         return cls(name, name, arrow_tables.in_memory("nodes", nodes), arrow_tables.in_memory("edges", edges))
 
 
@@ -92,6 +96,12 @@ def read(tables: Tables, wanted: Wanted, missing: Collection[str] | None = None,
         missing: labels that mean unknown, besides an empty one; by default `names.MISSING` and -1.
         strict: read all features as numbers in single precision, without a table.
     """
+    if tables.edges is None:
+        return _of_one_table(tables, wanted, missing, strict)
+    if wanted.links is not None:
+        raise InputError(
+            f"--link and --order join the rows of one table, {tables.where} has a table of the edges; leave one out"
+        )
     metadata = Metadata() if tables.folder is None else Metadata.read(tables.folder)
     columns, ends, notes = columns_of(tables, wanted, metadata)
     raw = strict or metadata.is_exact
@@ -101,11 +111,52 @@ def read(tables: Tables, wanted: Wanted, missing: Collection[str] | None = None,
         edges = edge_table.read(tables.edges, ends, nodes.ids, metadata)
     except UnknownNodesError:
         columns = _other_key(tables, columns, ends, nodes, wanted, metadata)
-        columns, notes = replace(columns, type=None) if raw else columns, (_note(columns.id),)
+        columns, notes = replace(columns, type=None) if raw else columns, (_note(str(columns.id)),)
         nodes = node_table.read(tables.nodes, columns, metadata, missing, raw)
         edges = edge_table.read(tables.edges, ends, nodes.ids, metadata, tell=True)
     reading = reading_of(tables, columns, ends, nodes, notes)
     return _graph(tables, nodes, edges, metadata, reading, strict)
+
+
+def _of_one_table(tables: Tables, wanted: Wanted, missing: Collection[str] | None, strict: bool) -> Graph:
+    """Read a graph from one table, whose rows are joined by rules; without a column of ids, their numbers are ids."""
+    table = tables.nodes
+    like = wanted.like
+    if like is not None and like.edges is not None:
+        raise TableError(
+            f"{table.path}: is one table; the model was trained on a table of the edges too: give one, or a folder"
+        )
+    given, ignored = wanted.given(table, roles.OF_NODES), wanted.left_out(table)
+    wanted.given(table, roles.OF_EDGES)
+    key = given.get("id") or _key_of_rows(table, {*ignored, *given.values()})
+    columns = replace(roles.of_nodes(table, given, ignored, key), type=None)
+    nodes = node_table.read(table, columns, Metadata(), missing, strict)
+    of_nodes = TableReading(
+        Path(str(table.path)).name,
+        columns.pairs,
+        len(columns.features) - len(nodes.refused),
+        (*columns.ignored, *nodes.refused),
+    )
+    nothing = Edges(np.empty((2, 0), np.int64), None, None, None)
+    graph = _graph(tables, nodes, nothing, Metadata(), Reading(of_nodes), strict)
+    if key is None:
+        graph = graph.replace(node_ids=None)
+    try:
+        return linked.linked(graph, wanted.links or (None if like is None else like.links))
+    except InputError as error:
+        raise type(error)(str(error).replace(graph.name, tables.where, 1)) from error
+
+
+def _key_of_rows(table: Table, taken: Collection[str]) -> str | None:
+    """Return the column of the ids of a table whose rows nothing else names: a usual header, and all values differ."""
+    candidates = roles.candidates_for_ids(table, taken)
+    columns = table.inferred(candidates, candidates).columns if candidates else []
+    fit = [
+        name
+        for name, cells in zip(candidates, columns, strict=True)
+        if pc.count_distinct(cells).as_py() == len(cells) and not pc.any(pc.equal(cells, "")).as_py()
+    ]
+    return fit[0] if len(fit) == 1 else None
 
 
 def columns_of(
@@ -113,6 +164,7 @@ def columns_of(
 ) -> tuple[NodeColumns, dict[str, str], tuple[str, ...]]:
     """Return the columns of the nodes and of the edges by role, and notes on them."""
     nodes, edges = tables.nodes, tables.edges
+    assert edges is not None
     given, ignored = wanted.given(nodes, roles.OF_NODES), wanted.left_out(nodes, edges)
     given_ends = wanted.given(edges, roles.OF_EDGES)
     if metadata.is_exact:
@@ -131,6 +183,7 @@ def columns_of(
 
 def _key(tables: Tables, ends: dict[str, str], taken: Collection[str]) -> tuple[str, str]:
     """Return the column of the ids, and a note if its header is not a usual one."""
+    assert tables.edges is not None
     nodes, pair = tables.nodes, [ends[end] for end in roles.ENDS[0]]
     candidates = roles.candidates_for_ids(nodes, taken)
     if len(candidates) == 1:
@@ -152,6 +205,7 @@ def _other_key(
     tables: Tables, columns: NodeColumns, ends: dict[str, str], nodes: Nodes, wanted: Wanted, metadata: Metadata
 ) -> NodeColumns:
     """Return the columns with the one as id that has the ends of the edges; raise unless there is one such column."""
+    assert tables.edges is not None
     free = [name for name in columns.features if name != columns.id]
     fits = (
         [] if metadata.is_exact else keys.matching(tables.nodes, free, tables.edges, [ends["source"], ends["target"]])
@@ -167,6 +221,7 @@ def reading_of(
     tables: Tables, columns: NodeColumns, ends: dict[str, str], nodes: Nodes, notes: tuple[str, ...]
 ) -> Reading:
     """Return how the tables were read."""
+    assert tables.edges is not None
     of_nodes = TableReading(
         Path(str(tables.nodes.path)).name,
         columns.pairs,

@@ -163,7 +163,9 @@ class Work:
         weights = None if graph.edge_weight is None else np.zeros(0)
         nowhere = np.zeros((2, 0), dtype=np.int64)
         draft = self._flushed().draft.with_nodes(len(ids) if rows is None else rows, nowhere, ids, weights)
-        numbers = {**self.numbers, **{node: graph.num_nodes + i for i, node in enumerate(ids)}}
+        assert draft.graph.node_ids is not None
+        new = draft.graph.node_ids[graph.num_nodes :].tolist()  # ids, and values that they share with a row first
+        numbers = {**self.numbers, **{node: graph.num_nodes + i for i, node in enumerate(new)}}
         return replace(self, draft=draft, labels={}, numbers=numbers), list(changes)
 
     def _without_nodes(self, changes: Sequence[Change]) -> tuple[Work, list[Change]]:

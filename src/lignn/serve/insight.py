@@ -93,7 +93,7 @@ def explanation(state: State, number: int, k: int) -> explain.Explanation:
 
 def suggestions(state: State, k: int) -> list[int]:
     """Return nodes whose labels would help most; without a model, nodes spread over the graph."""
-    labelled = state.draft.labels.mask.clone()
+    labelled = state.draft.labels.mask | ~state.graph.is_row  # values that rows share have no label
     labelled[[state.numbers[node] for node in state.waiting]] = True
     k = min(k, int((~labelled).sum()))
     if k < 1:
@@ -113,7 +113,7 @@ def least_confident(state: State, k: int) -> list[int]:
     if state.fitted is None:
         return []
     decision = state.decision(slice(None))
-    confidence = np.where(decision.known, np.inf, decision.confidence)
+    confidence = np.where(decision.known | ~state.graph.is_row.numpy(), np.inf, decision.confidence)
     order = np.argsort(confidence, kind="stable")[:k]
     return [int(number) for number in order if np.isfinite(confidence[number])]
 

@@ -75,6 +75,11 @@ class State:
         return self.draft.graph
 
     @property
+    def rows(self) -> np.ndarray:
+        """Numbers of the nodes to predict: all but values that rows of a table share."""
+        return self.graph.is_row.nonzero().flatten().numpy()
+
+    @property
     def prediction(self) -> Prediction | None:
         """The prediction of the model."""
         return None if self.fitted is None else self.fitted.prediction

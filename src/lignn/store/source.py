@@ -73,6 +73,10 @@ def of_graph(graph: Graph, raw: bool, database: DuckDBPyConnection, scratch: Pat
         database: receives the edges.
         scratch: a folder that may be written to.
     """
+    if graph.value_of is not None:
+        raise InputError(
+            f"{graph.name}: rows that share values are joined in memory only; leave --link out for a store"
+        )
     edges.of_graph(graph, database)
     x, preparation = graph.x if graph.x is None or sp.issparse(graph.x) else graph.x.numpy(), None
     if graph.table is not None and not (raw and x is not None):
@@ -103,6 +107,8 @@ def of_tables(tables: Tables, reading: Reading, memory: int, database: DuckDBPyC
         database: receives the edges.
         scratch: a folder that may be written to.
     """
+    if tables.edges is None:
+        raise TableError(f"{tables.where}: is one table; a store needs the table of the edges too")
     metadata = Metadata() if tables.folder is None else Metadata.read(tables.folder)
     wanted = Wanted(reading.columns or {}, reading.ignore, reading.like)
     columns, ends, notes = table_reader.columns_of(tables, wanted, metadata)

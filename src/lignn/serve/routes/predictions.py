@@ -53,7 +53,7 @@ router.add_api_route(
 async def table(ending: Literal["csv", "parquet"], service: TheService) -> Response:
     """Return the predictions of all nodes as a table."""
     state = service.state
-    return await service.compute(_file, state, np.arange(state.graph.num_nodes), ending)
+    return await service.compute(_file, state, state.rows, ending)
 
 
 @router.post("/predictions", response_model=PredictionsOut, responses=_TABLES)
@@ -67,7 +67,7 @@ async def many(
     if wanted.ids is not None:
         numbers = np.array([state.number(node) for node in wanted.ids], dtype=np.int64)
     else:
-        numbers = np.arange(state.graph.num_nodes)
+        numbers = state.rows
     if format != "json":
         return await service.compute(_file, state, numbers, format)
     page = numbers[wanted.offset : wanted.offset + wanted.limit]
