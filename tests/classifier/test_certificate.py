@@ -6,9 +6,8 @@ import pytest
 import torch
 
 from lignn import Graph
-from lignn.classifier import fitting
-from lignn.classifier.certificate import Starts, certify
-from lignn.classifier.fitting import try_starts, warn_if_start_matters
+from lignn.classifier import certificate
+from lignn.classifier.certificate import Starts, certify, try_starts, warn_if_start_matters
 from lignn.equilibrium.solvers import Picard
 from lignn.errors import ConvergenceWarning
 from lignn.methods.steps import BoundLabelInputted
@@ -142,10 +141,10 @@ def test_plain_iteration_is_measured_over_a_hundred_steps():
 
 
 def test_a_fit_says_in_one_line_that_the_start_matters(monkeypatch):
-    monkeypatch.setattr(fitting, "try_starts", lambda prediction: Starts(1.25, 0.02, 0.034))
+    monkeypatch.setattr(certificate, "try_starts", lambda prediction: Starts(1.25, 0.02, 0.034))
     with pytest.warns(ConvergenceWarning, match=r"3\.40% of the predictions would be others.*K̂ 1\.25"):
         fitted(max_epochs=2)
-    monkeypatch.setattr(fitting, "try_starts", lambda prediction: Starts(1.25, 0.0, 0.0))
+    monkeypatch.setattr(certificate, "try_starts", lambda prediction: Starts(1.25, 0.0, 0.0))
     fitted(max_epochs=2)
 
 

@@ -13,7 +13,7 @@ from sklearn.utils import estimator_checks
 
 from lignn import Graph, NodeClassifier, Split
 from lignn.backbones import GCN, GCNII
-from lignn.classifier import fitting
+from lignn.classifier import fit
 from lignn.equilibrium.solvers import Picard
 from lignn.errors import ConfigError, ConvergenceWarning, InputError
 from lignn.methods import LIGNN, NAMES
@@ -358,7 +358,7 @@ def test_an_interrupted_refit_leaves_the_first_model(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(fitting, "_refitted", interrupted)
+    monkeypatch.setattr(fit, "_trained_again", interrupted)
     classifier = NodeClassifier(refit=True, **options)
     with pytest.raises(KeyboardInterrupt):
         classifier.fit(small_graph())

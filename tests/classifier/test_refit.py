@@ -10,8 +10,9 @@ import torch
 
 import lignn
 from lignn import Graph, NodeClassifier, Split, datasets
-from lignn.classifier import first_training, fitting
+from lignn.classifier import attempts, fit
 from lignn.classifier.holdout import ENOUGH, Holdout
+from lignn.classifier.settings import Settings
 from lignn.labels import KnownLabels
 from lignn.training.hooks import Teaching
 from tests.classifier.small import small_graph, small_split
@@ -100,13 +101,13 @@ def test_few_labels_are_held_back_by_halves_and_many_are_not():
 def test_the_temperature_is_of_labels_that_no_weight_has_seen(monkeypatch):
     """Every fold's prediction is of a method that was not given the labels of the fold."""
     seen = []
-    refitted = fitting._refitted
+    trained_again = fit._trained_again
 
-    def noted(settings, graph, split, first, history, known, teachers):
+    def noted(first, data, split, known):
         seen.append((split, known.mask))
-        return refitted(settings, graph, split, first, history, known, teachers)
+        return trained_again(first, data, split, known)
 
-    monkeypatch.setattr(fitting, "_refitted", noted)
+    monkeypatch.setattr(fit, "_trained_again", noted)
     graph = small_graph()
     one = NodeClassifier(folds=3, **QUICK).fit(graph)
     *folds, (_, last) = seen
@@ -133,15 +134,15 @@ GIVEN = {"weight_decay": 5e-4, "input_dropout": 0.5}
 @pytest.fixture
 def early(monkeypatch):
     """Decide after 20 epochs whether a training is too tight; it never underfits."""
-    monkeypatch.setattr(first_training, "_least", lambda _: 20)
-    monkeypatch.setattr(first_training.FirstTraining, "_underfits", lambda *_: False)
+    monkeypatch.setattr(Settings, "least_epochs", 20)
+    monkeypatch.setattr(attempts, "_underfits", lambda *_: False)
 
 
 @pytest.fixture
 def too_tight(early, monkeypatch):
     """Give up every proof; return a list with one entry for each time."""
     decided = []
-    monkeypatch.setattr(first_training.FirstTraining, "_is_too_tight", lambda *_: decided.append(1) or True)
+    monkeypatch.setattr(attempts, "_is_too_tight", lambda *_: decided.append(1) or True)
     return decided
 
 
@@ -181,7 +182,7 @@ def test_a_training_that_gave_up_the_proof_resumes_to_the_bit(too_tight, tmp_pat
 @pytest.mark.filterwarnings("ignore::lignn.errors.ConvergenceWarning")
 def test_without_scores_it_is_decided_after_the_last_epoch(too_tight, monkeypatch):
     """No epoch can be kept before."""
-    monkeypatch.setattr(first_training.FirstTraining, "_score", lambda *_: None)
+    monkeypatch.setattr(fit, "score_on", lambda *_: None)
     seen = []
     one = NodeClassifier(contraction="auto", **TIGHT).fit(
         small_graph(), small_split(), progress=lambda history: seen.append(len(history.epochs))
@@ -195,11 +196,11 @@ def test_without_scores_it_is_decided_after_the_last_epoch(too_tight, monkeypatc
 def underfits(monkeypatch):
     """Let every regularised training underfit after 25 epochs; return a list with one entry for each time."""
     judged = []
-    monkeypatch.setattr(first_training, "_least", lambda _: 25)
-    monkeypatch.setattr(first_training, "_POOR", 0.0)
-    monkeypatch.setattr(first_training.FirstTraining, "_is_too_tight", lambda *_: False)
-    kept = first_training.FirstTraining._underfits
-    monkeypatch.setattr(first_training.FirstTraining, "_underfits", lambda *args: judged.append(1) or kept(*args))
+    monkeypatch.setattr(Settings, "least_epochs", 25)
+    monkeypatch.setattr(attempts, "_POOR", 0.0)
+    monkeypatch.setattr(attempts, "_is_too_tight", lambda *_: False)
+    kept = attempts._underfits
+    monkeypatch.setattr(attempts, "_underfits", lambda *args: judged.append(1) or kept(*args))
     return judged
 
 
@@ -244,7 +245,7 @@ def test_a_training_that_gave_up_its_regularisation_resumes_to_the_bit(underfits
 
 
 def test_a_training_that_starts_over_twice_resumes_in_the_last_one(underfits, monkeypatch, tmp_path):
-    monkeypatch.setattr(first_training.FirstTraining, "_is_too_tight", lambda *_: True)
+    monkeypatch.setattr(attempts, "_is_too_tight", lambda *_: True)
     seen = []
 
     def interrupt(history):
@@ -286,17 +287,17 @@ def test_what_was_learned_keeps_its_regularisation(monkeypatch):
     """Also if there were fewer epochs than it takes to know."""
     values = NodeClassifier(hidden=16, folds=1).fit(small_graph())._fitted.settings.values
     assert (values["weight_decay"], values["input_dropout"]) == (5e-4, 0.5)
-    monkeypatch.setattr(first_training, "_POOR", 0.0)
+    monkeypatch.setattr(attempts, "_POOR", 0.0)
     values = NodeClassifier(**TIGHT).fit(small_graph(), small_split())._fitted.settings.values
     assert (values["weight_decay"], values["input_dropout"]) == (5e-4, 0.5)
 
 
 def test_test_and_validation_labels_do_not_decide_about_regularisation(monkeypatch):
-    monkeypatch.setattr(first_training, "_least", lambda _: 25)
+    monkeypatch.setattr(Settings, "least_epochs", 25)
     graph, split = small_graph(), small_split()
     losses = []
     monkeypatch.setattr(
-        first_training, "_late_loss", lambda history, count: losses.append([e["loss"] for e in history.epochs]) or 1e9
+        attempts, "_late_loss", lambda history, count: losses.append([e["loss"] for e in history.epochs]) or 1e9
     )
     for nodes in (split.test & False, split.test, split.val):
         NodeClassifier("backbone", **TIGHT).fit(flipped(graph, nodes), split)
@@ -308,7 +309,7 @@ def test_an_interruption_while_it_is_decided_keeps_the_proved_training(monkeypat
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(first_training.FirstTraining, "_is_too_tight", interrupted)
+    monkeypatch.setattr(attempts, "_is_too_tight", interrupted)
     one = NodeClassifier(contraction="auto", **TIGHT)
     with pytest.raises(KeyboardInterrupt):
         one.fit(small_graph(), small_split())

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import lignn
-from lignn.classifier import fitting
+from lignn.classifier import fit
 from tests.cli.commands import outcome, run
 from tests.cli.conftest import EDGES, NODES, write_tables
 
@@ -22,7 +22,7 @@ def lines(text):
 
 
 def test_what_is_printed(place, monkeypatch):
-    monkeypatch.setattr(fitting, "fit", fails)
+    monkeypatch.setattr(fit, "fit", fails)
     result = outcome("inspect", "mine")
     assert result.reading == [
         "nodes.csv: id = id, label = label, 2 features",

@@ -17,7 +17,7 @@ from lignn import datasets
 from lignn.bench.communities import write_tables
 from lignn.bench.timing import Record, Timing, record
 from lignn.classifier import NodeClassifier
-from lignn.classifier.first_training import assembled
+from lignn.classifier.fit import assembled
 from lignn.classifier.settings import Settings
 from lignn.equilibrium import Implicit, Solution
 from lignn.graph import Split, splits

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,9 +11,9 @@ import numpy as np
 from lignn import notebook
 from lignn.equilibrium import Map, Solution, Status
 from lignn.equilibrium.wellposed import Bound, spectral_radius, theorem1
-from lignn.errors import InputError
+from lignn.errors import ConvergenceWarning, InputError
 from lignn.methods import BoundMethod, Prediction
-from lignn.methods.starts import Starts
+from lignn.methods.starts import Starts, measure
 from lignn.propagation import Adjacency, TypedAdjacency
 from lignn.propagation.streamed import StreamedAdjacency, StreamedTyped
 
@@ -115,7 +116,7 @@ def certify(prediction: Prediction, starts: Starts | None) -> Certificate:
 
     Args:
         prediction: to be certified.
-        starts: what other starts give, see `fitting.try_starts`.
+        starts: what other starts give, see `try_starts`.
     """
     bound, solution = prediction.bound, prediction.solution
     if solution is None or not bound.iterates:
@@ -174,7 +175,7 @@ def one_line(prediction: Prediction, starts: Starts | None) -> str:
 
     Args:
         prediction: the prediction.
-        starts: what other starts give, see `fitting.try_starts`.
+        starts: what other starts give, see `try_starts`.
     """
     bound = prediction.bound
     if prediction.solution is None or not bound.iterates:
@@ -214,3 +215,37 @@ def _norm(adj: Adjacency) -> float:
         return adj.spectral_radius()
     matrix = adj.to_scipy()
     return float(np.sqrt(matrix.sum(0).max() * matrix.sum(1).max()))
+
+
+def warn_if_unsolved(prediction: Prediction) -> None:
+    """Warn if the solve did not reach its tolerance; to be called by functions that the user calls."""
+    if prediction.solution is not None and not prediction.solution.ok:
+        warnings.warn(prediction.solution.message, ConvergenceWarning, stacklevel=3)
+
+
+def try_starts(prediction: Prediction) -> Starts | None:
+    """Iterate the plain map, and solve from other starts; compare with the prediction.
+
+    Nothing is tried, and None returned, if the equilibrium is proved to be unique, the map is linear (its spectral
+    radius decides) or the method does not iterate.
+    """
+    return None if unique_for_all_labels(prediction.bound) else measure(prediction)
+
+
+def warn_if_start_matters(prediction: Prediction) -> Starts | None:
+    """Warn if another start gives other predictions; to be called by functions that the user calls.
+
+    It returns what other starts give. A streamed graph is not solved again for this: it would take longer than many
+    epochs. `diagnose` does it.
+    """
+    if prediction.problem.streamed:
+        return None
+    starts = try_starts(prediction)
+    if starts is not None and starts.differing > 0:
+        message = (
+            f"{starts.differing:.2%} of the predictions would be others if the solve had another start "
+            f"(K̂ {starts.contraction:.3g}): there are several equilibria; try another backbone, "
+            "or contraction='proved', which has one"
+        )
+        warnings.warn(message, ConvergenceWarning, stacklevel=3)
+    return starts

@@ -10,9 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from lignn.classifier import edits
-from lignn.classifier.certificate import unique_for_all_labels
+from lignn.classifier.certificate import unique_for_all_labels, warn_if_unsolved
 from lignn.classifier.draft import Draft
-from lignn.classifier.fitting import warn_if_unsolved
 from lignn.classifier.model import Fitted, Model
 from lignn.classifier.update import Update
 from lignn.graph import Graph

@@ -32,8 +32,8 @@ class Holdout:
 
     Attributes:
         split: the split to fit with.
-        own: whether its validation labels were held back by the fit itself. Only then may predictions, and training
-            without being asked to, use them.
+        own: True if `fit` held the validation labels back; only then may predictions use them, and may it train on
+            them without `refit=True`.
         folds: the same labels divided otherwise: other ones are held back.
     """
 

@@ -14,14 +14,20 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from lignn.classifier import explain, fitting, imbalance, pictures, saving, scoring, suggest
+from lignn.classifier import explain, fit, further, imbalance, pictures, saving, scoring, suggest
 from lignn.classifier.assessment import Assessed
 from lignn.classifier.calibration import calibrated
-from lignn.classifier.certificate import Certificate, certify, one_line
+from lignn.classifier.certificate import (
+    Certificate,
+    certify,
+    one_line,
+    try_starts,
+    warn_if_start_matters,
+    warn_if_unsolved,
+)
 from lignn.classifier.decision import Decision
 from lignn.classifier.draft import Draft
 from lignn.classifier.editing import GraphEditing
-from lignn.classifier.fitting import try_starts, warn_if_start_matters, warn_if_unsolved
 from lignn.classifier.model import Estimator, Fitted, Model
 from lignn.classifier.report import about_fit
 from lignn.classifier.settings import Settings
@@ -212,8 +218,8 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         """
         settings = Settings.of(self.get_params(deep=False))
         file = None if checkpoint is None else Path(checkpoint)
-        split = fitting.split_for(graph, split, level=1)
-        self._take(fitting.fit(settings, graph, split, progress, file))
+        split = fit.split_for(graph, split, level=1)
+        self._take(fit.fit(settings, graph, split, progress, file))
         warn_if_unsolved(self._fitted.prediction)
         if self._fitted.interrupted:
             raise KeyboardInterrupt
@@ -293,7 +299,7 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         fitted = self._fitted
         known = relabelled(fitted.prediction.problem.labels, self.graph_, fitted.classes, labels)
         if epochs:
-            trained = fitting.go_on(fitted, known, scoring.labels_by_now(fitted), epochs)
+            trained = further.go_on(fitted, known, scoring.labels_by_now(fitted), epochs)
             reason = f"the weights are new: trained for {epochs} more epochs"
             update = Update(fitted.prediction, trained.prediction, reason)
             self._take(trained)

@@ -14,7 +14,7 @@ from sklearn.metrics import confusion_matrix, precision_recall_curve, precision_
 from torch import Tensor
 
 from lignn.classifier import imbalance, scoring
-from lignn.classifier.fitting import Fitted
+from lignn.classifier.model import Fitted
 from lignn.declarations import METRICS
 from lignn.graph import Graph
 from lignn.labels import Classes

@@ -35,10 +35,10 @@ from torch import Tensor
 import lignn
 from lignn.classifier import columns, config_file, generations, imbalance
 from lignn.classifier.calibration import Calibration, Outcome
+from lignn.classifier.certificate import warn_if_unsolved
 from lignn.classifier.columns import Inputs
 from lignn.classifier.config_file import CONFIG, FILES, FORMAT, GRAPH, HISTORY, MISFITS, WEIGHTS
-from lignn.classifier.fitting import Fitted, warn_if_unsolved
-from lignn.classifier.model import HandedOn, Model
+from lignn.classifier.model import Fitted, HandedOn, Model
 from lignn.classifier.settings import Settings
 from lignn.declarations import OF_LOSS
 from lignn.equilibrium import Gradient, Solution, Status

@@ -171,6 +171,16 @@ class Settings:
         return getattr(torch, self.values["precision"])
 
     @property
+    def least_epochs(self) -> int:
+        """Smallest number of epochs of a training."""
+        return self.values.get("least_epochs", 1)
+
+    @property
+    def log_loss_decides(self) -> bool:
+        """Whether the log loss decides between epochs of the same score; in the paper the first of them is kept."""
+        return self.values.get("ties") == "log_loss"
+
+    @property
     def device(self) -> str:
         """Where to compute."""
         return self.values.get("device", "cpu")

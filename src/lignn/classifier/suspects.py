@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lignn.classifier import fitting, scoring
+from lignn.classifier import fit, scoring
 from lignn.classifier.calibration import calibrated
-from lignn.classifier.fitting import Fitted
+from lignn.classifier.model import Fitted
 from lignn.errors import ConfigError, ConvergenceWarning, ImbalanceWarning, InputError
 from lignn.graph import Graph, Split
 
@@ -114,7 +114,7 @@ def _without(fitted: Fitted, graph: Graph, known: Tensor, fold: Tensor) -> Tenso
     with warnings.catch_warnings():
         for kind in (ConvergenceWarning, ImbalanceWarning):
             warnings.simplefilter("ignore", kind)
-        again = fitting.fit(fitted.settings, hidden, split, None, None)
+        again = fit.fit(fitted.settings, hidden, split, None, None)
     return calibrated(again.prediction.probabilities.cpu(), again.calibration, multilabel=False)
 
 

@@ -9,8 +9,7 @@ import numpy as np
 import torch
 
 from lignn.classifier import explain, scoring, suggest
-from lignn.classifier.certificate import Certificate, certify
-from lignn.classifier.fitting import try_starts
+from lignn.classifier.certificate import Certificate, certify, try_starts
 from lignn.classifier.report import report
 from lignn.errors import InputError
 from lignn.graph import Graph

@@ -11,7 +11,7 @@ import numpy as np
 
 from lignn.classifier import generations, saving, scoring
 from lignn.classifier.draft import Draft
-from lignn.classifier.fitting import Fitted
+from lignn.classifier.model import Fitted
 from lignn.datasets.sources import Source
 from lignn.errors import InputError
 from lignn.graph import Graph

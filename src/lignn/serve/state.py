@@ -13,7 +13,7 @@ import torch
 from lignn.classifier.calibration import calibrated
 from lignn.classifier.decision import Decision
 from lignn.classifier.draft import Draft
-from lignn.classifier.fitting import Fitted
+from lignn.classifier.model import Fitted
 from lignn.errors import UnknownNodeError, quoted
 from lignn.graph import Graph
 from lignn.labels import Classes

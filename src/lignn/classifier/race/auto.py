@@ -17,9 +17,11 @@ from torch import Tensor
 
 from lignn import classifier as front
 from lignn import methods
-from lignn.classifier import NodeClassifier, fitting, generations, imbalance, saving
+from lignn.classifier import NodeClassifier, generations, imbalance, saving
+from lignn.classifier import fit as fitting
 from lignn.classifier.calibration import Outcome as Predicted
 from lignn.classifier.calibration import calibrate
+from lignn.classifier.certificate import warn_if_unsolved
 from lignn.classifier.holdout import checked_split
 from lignn.classifier.model import Fitted
 from lignn.classifier.race.candidates import QUALITIES, Quality, candidates
@@ -147,7 +149,7 @@ class AutoClassifier(NodeClassifier):
         fitted = [fit(setup.settings(setup.candidates[number]), graph, split) for number in choice.weights]
         self._take(_single(fitted[0], search, choice) if len(fitted) == 1 else _ensemble(fitted, search, choice))
         self.leaderboard_ = leaderboard(search, choice, self.quality)
-        fitting.warn_if_unsolved(self._fitted.prediction)
+        warn_if_unsolved(self._fitted.prediction)
         imbalance.warn(about_fit(self._fitted), level=1)
         return self
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from torch import Tensor
 
-from lignn.classifier import NodeClassifier, fitting
+from lignn.classifier import NodeClassifier
+from lignn.classifier import fit as fitting
 from lignn.classifier.model import Fitted
 from lignn.classifier.race.candidates import Candidate
 from lignn.classifier.race.folds import Fold

@@ -1,0 +1,139 @@
+"""Settings that a fit starts over with, if its training labels cannot be learned with the first ones.
+
+The first attempt has the settings as given: the preset's regularisation, and a proved contraction if the choice is
+"auto". If it learns its labels poorly, a second one is not regularised; if it still does, and a short trial without the
+proof does better, a last one is free. Held-out labels have no say.
+
+Explicit `weight_decay` and `input_dropout` switch the relaxed attempt off, and `contraction` other than "auto" the free
+one. The record of both is results/choice (seed 7): always regularised loses 6.4 points on Chameleon with 60 % of the
+labels, always free loses 10 on Citeseer; that Chains needs the free one is in results/contraction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from lignn.classifier.settings import Settings
+from lignn.training import Assembly, End, History, Hook, Run, checkpoint
+
+RELAXED, FREE = "relaxed", "free"
+"""How an attempt starts over: without the preset's regularisation, or without the limit of the proof."""
+
+_POOR = 0.5
+"""Underfitting: loss above 0.5 × the loss of the class prior. Chameleon and Squirrel with 60 % of the labels and Chains
+are at 0.6 to 0.8, graphs that gain by regularisation at 0.02 to 0.4 (docs/results/other_graphs.md)."""
+
+_LOWER = 0.98
+"""Drop the proof if the free loss is below 0.98 × the proved loss; more is the noise of hidden labels."""
+
+_LAST = 20
+"""Epochs over which a loss is averaged: each one hides other labels."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One training with labels held back.
+
+    Attributes:
+        settings: its settings.
+        later: what may come after it, in this order.
+        started_over: what came before, as the end of a run's id: "/relaxed/free".
+    """
+
+    settings: Settings
+    later: tuple[str, ...] = ()
+    started_over: str = ""
+
+    @classmethod
+    def first(cls, settings: Settings, file: Path | None = None, identity: str = "") -> Attempt:
+        """Return the attempt to begin with: as given, or the one that the checkpoint in `file` is of."""
+        later = () if settings.relaxed is None else (RELAXED,)
+        if settings.chooses_contraction:
+            settings, later = settings.with_contraction("proved"), (*later, FREE)
+        attempt = cls(settings, later)
+        run = checkpoint.read(file).get("run", "") if file is not None and file.exists() else ""
+        before = run.removeprefix(identity).split("/")[1:] if run.startswith(f"{identity}/") else []
+        for how in before:
+            attempt = attempt.then(how)
+        return attempt
+
+    def then(self, how: str) -> Attempt:
+        """Return the attempt that starts over."""
+        settings = self.settings.relaxed if how == RELAXED else self.settings.with_contraction(FREE)
+        assert settings is not None
+        return Attempt(settings, self.later[self.later.index(how) + 1 :], f"{self.started_over}/{how}")
+
+    def without_proof(self) -> Attempt:
+        """Return the same attempt for a network of which nothing can be proved."""
+        later = tuple(how for how in self.later if how != FREE)
+        return replace(self, settings=self.settings.with_contraction(FREE), later=later)
+
+
+class Judge(Hook):
+    """Ends a training that another attempt will replace, as soon as this is known.
+
+    Args:
+        attempt: the attempt that is trained.
+        assembly: its method and problems.
+        assembled: returns the same for other settings, for the trial.
+    """
+
+    def __init__(self, attempt: Attempt, assembly: Assembly, assembled: Callable[[Settings], Assembly]) -> None:
+        self.attempt, self.assembly, self.assembled = attempt, assembly, assembled
+        self._decided = not attempt.later
+        self._following: Attempt | None = None
+
+    def after_epoch(self, run: Run, record: dict[str, Any]) -> End | None:  # noqa: ARG002
+        """End training after the least number of epochs if nobody would use the rest of it."""
+        history = run.history
+        known = history.end is None and len(history.epochs) >= self.attempt.settings.least_epochs
+        # One of several processes cannot end alone, and without a score there is no epoch to keep.
+        if known and history.best >= 0 and run.inference.processes.count == 1 and self.following(history) is not None:
+            return End.STOPPED
+        return None
+
+    def following(self, history: History) -> Attempt | None:
+        """Return the attempt that takes the place of this one; None to keep it. It is decided once."""
+        if not self._decided:
+            how = self._how_to_start_over(history)
+            self._following = None if how is None else self.attempt.then(how)
+            self._decided = True
+        return self._following
+
+    def _how_to_start_over(self, history: History) -> str | None:
+        if RELAXED in self.attempt.later and _underfits(self, history):
+            return RELAXED
+        return FREE if FREE in self.attempt.later and _is_too_tight(self, history) else None
+
+
+def _underfits(judge: Judge, history: History) -> bool:
+    """Return whether the training labels are fitted poorly, though there was time to learn them."""
+    least = judge.attempt.settings.least_epochs
+    return len(history.epochs) >= least > _LAST and _is_poor(history, least, judge.assembly)
+
+
+def _is_too_tight(judge: Judge, history: History) -> bool:
+    """Return whether the training labels are fitted poorly, and better by a short training without the proof."""
+    settings = judge.attempt.settings
+    count = min(len(history.epochs), settings.least_epochs)
+    if not _is_poor(history, count, judge.assembly):
+        return False
+    free = settings.with_contraction(FREE)
+    trial = judge.assembled(free).train(None, replace(free.training, max_epochs=count))
+    return trial.end is End.EPOCHS and _late_loss(trial, count) < _LOWER * _late_loss(history, count)
+
+
+def _is_poor(history: History, count: int, assembly: Assembly) -> bool:
+    """Return whether the first `count` epochs have not learned the training labels; a model that teaches has."""
+    if "taught" in history.epochs[count - 1]:
+        return False
+    return _late_loss(history, count) > _POOR * assembly.training.labels.loss_of_guess()
+
+
+def _late_loss(history: History, count: int) -> float:
+    """Return the mean loss of the last ones of the first `count` epochs."""
+    losses = [record["loss"] for record in history.epochs[:count]][-_LAST:]
+    return sum(losses) / len(losses)
