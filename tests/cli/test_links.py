@@ -7,6 +7,7 @@ import pyarrow.csv
 import pytest
 
 from tests.cli.commands import outcome, run
+from tests.evaluation import test_proposed_links as proposals
 from tests.graph.test_linked import N, payments
 
 pytestmark = pytest.mark.filterwarnings("ignore::lignn.errors.ConvergenceWarning")
@@ -67,3 +68,34 @@ def test_bad_rules_are_told_in_a_line(table):
         assert words in found.err
     found = outcome("fit", "karate", "-o", "m", "--link", "card")
     assert (found.code, "--link: is for tables" in found.err) == (2, True)
+
+
+def test_inspect_proposes_columns_to_link_and_the_command(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    given = proposals.table()
+    pyarrow.csv.write_csv(given, "payments.csv")
+    lines = run("inspect", "payments.csv", "--column", "label=label").splitlines()
+    assert lines[-4] == "Values of these columns name something that rows share; to join rows through them:"
+    assert lines[-3].startswith("  card: ")
+    command = "lignn fit payments.csv --column=label=label --link card --link shop_id --order time -o model"
+    assert lines[-1] == f"  {command}"
+    record = json.loads(run("inspect", "payments.csv", "--json"))
+    assert [column["name"] for column in record["proposal"]["columns"]] == ["card", "shop_id"]
+    assert record["command"] == command.replace("--column=label=label ", "")
+    assert outcome(*command.split()[1:], "--method", "boosted").code == 0
+    linked_before = json.loads(run("inspect", "payments.csv", "--link", "card", "--json"))
+    assert (linked_before["proposal"], linked_before["command"]) == (None, None)
+
+
+def test_labels_of_another_table_have_no_part_in_how_its_rows_are_joined(table):
+    """Its labels may be inputs, but edges and what follows from them are those of the rows."""
+    fit(table, *LINKS, "--method", "boosted")
+    found = []
+    for name, labels in (("one.csv", ["yes", "no"]), ("two.csv", ["no", "yes"]), ("none.csv", ["", ""])):
+        rows = payments().set_column(0, "outcome", [labels * (N // 2)]).append_column("split", [["test"] * N])
+        pyarrow.csv.write_csv(rows, name)
+        run("predict", "m", "--graph", name, "-o", f"p-{name}")
+        with open(f"p-{name}", encoding="utf-8") as file:
+            found.append([{k: v for k, v in row.items() if k != "given"} for row in csv.DictReader(file)])
+    assert len(found[0]) == N
+    assert found[0] == found[1] == found[2]

@@ -65,12 +65,14 @@ def inspect(
         inspection_page.write(out, found, doubtful)
     if as_json:
         print_json(
-            ({} if found is None else found.plain())
+            ({} if found is None else found.plain() | {"command": _proposed(found, named)})
             | {"suspects": None if doubtful is None else doubtful.plain(), "page": None if out is None else str(out)}
         )
         return
     if found is not None:
         _print(found)
+        if (command := _proposed(found, named)) is not None:
+            typer.echo(f"  {command}")
     if doubtful is not None:
         typer.echo(str(doubtful))
     if out is not None:
@@ -103,6 +105,11 @@ def _suspects(model: Path, count: int) -> Suspects:
     return classifier.load(model).suspects(count)
 
 
+def _proposed(found: Inspection, named: NamedGraph | None) -> str | None:
+    """Return the command with the proposed rules, None if nothing is proposed."""
+    return None if found.proposal is None or named is None else found.proposal.command(named.arguments())
+
+
 def _print(found: Inspection) -> None:
     from lignn.evaluation.inspected_columns import HEADER, tables
     from lignn.evaluation.inspection_page import CLASSES, SHOWN, class_rows
@@ -116,3 +123,7 @@ def _print(found: Inspection) -> None:
         print_table(CLASSES, class_rows(found))
     for text in found.warnings:
         typer.echo(f"warning: {text}")
+    if found.proposal is not None:
+        typer.echo("\nValues of these columns name something that rows share; to join rows through them:")
+        for column in found.proposal.columns:
+            typer.echo(f"  {column.note}")

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from lignn.errors import GraphError
 from lignn.evaluation.inspected_columns import InspectedColumn, class_names, columns
+from lignn.evaluation.proposed_links import Proposal, proposed
 from lignn.graph import Graph, measures, splits
 from lignn.training.metrics import MAJORITY
 
@@ -62,6 +63,7 @@ class Inspection:
         evidence: how many nodes no known label reaches; None without known labels.
         notes: what the reader of the tables says, in words.
         several: whether a node may have several labels.
+        proposal: rules that would join the rows of one table; None if there is nothing to propose.
     """
 
     name: str
@@ -83,6 +85,7 @@ class Inspection:
     evidence: measures.OneWay | None
     notes: tuple[str, ...]
     several: bool
+    proposal: Proposal | None = None
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -144,6 +147,7 @@ def inspect(graph: Graph) -> Inspection:
         evidence=measures.one_way(graph, known) if known.any() else None,
         notes=() if graph.reading is None else graph.reading.notes,
         several=graph.is_multilabel,
+        proposal=proposed(graph),
     )
 
 
