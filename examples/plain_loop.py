@@ -20,7 +20,7 @@ graph = lignn.datasets.load("digits")
 problem = Problem.of(graph, split.train)  # all that a method sees: the training labels
 generator, carry = torch.Generator().manual_seed(0), Carry()
 c = graph.num_classes
-method = LIGNN(GCN(graph.num_features, c, label_inputs=c, generator=generator), mask_rate=0.5)
+method = LIGNN(GCN(graph.num_features, c, label_inputs=c, generator=generator), mask_rate=0.5, max_steps=100)
 optimizer = torch.optim.Adam(method.parameters(), lr=0.01)
 
 rows = []

@@ -57,7 +57,7 @@ def test_solves_stop_at_the_same_step(problem):
     """At the paper's tolerances, which end these solves before the budget does."""
     c = problem.graph.num_classes
     forward, backward = 1e-4 / c, 1e-5 * (c - 1) / c**2
-    method = LIGNN.configured(backbone(problem.graph, 0), MASK_RATE, max_steps=100)
+    method = LIGNN(backbone(problem.graph, 0), MASK_RATE, max_steps=100)
     ours = Problem.of(problem.training_graph, problem.split.train)
     theirs = Textbook(problem, textbook.Budget(100, forward), textbook.Budget(100, backward))
     epoch = method.epoch(ours, torch.Generator().manual_seed(0))

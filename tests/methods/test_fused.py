@@ -16,15 +16,15 @@ from tests.problems import random_graph
 ANDERSON = Anderson(tol=1e-10, max_steps=40)
 PICARD = Picard(tol=1e-8, max_steps=40)
 METHODS = {
-    "paper": lambda net: LIGNN.configured(net, 0.4),
+    "paper": lambda net: LIGNN(net, 0.4),
     "fixed steps": lambda net: LIGNN(net, 0.4, solver=Picard(tol=0, max_steps=7)),
-    "practical": lambda net: LIGNN.configured(
+    "practical": lambda net: LIGNN(
         net, 0.5, max_steps=50, solver="anderson", gradient="exact", warm_start=True, feature_mask=0.5, tol=1e-4,
         adjoint="relative",
     ),
     "forward mask": lambda net: LIGNN(net, 0.3, True, ANDERSON, Implicit("exact", ANDERSON)),
     "diagonal": lambda net: LIGNN(net, 0.4, solver=ANDERSON, gradient=Implicit("paper", PICARD), jacobian="diagonal"),
-    "adaptive": lambda net: LIGNN.configured(net, "adaptive"),
+    "adaptive": lambda net: LIGNN(net, "adaptive"),
     "lae": lambda net: LaE(net, 0.4),
     "label input": lambda net: LabelInput(net, 0.4),
     "label reuse": lambda net: LabelReuse(net, 0.4, iterations=3),

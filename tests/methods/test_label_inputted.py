@@ -197,7 +197,7 @@ def test_label_input_predicts_in_one_pass_with_all_labels():
 
 def test_adaptive_mask_rate_follows_the_backward_contraction():
     graph, _, problem = small_problem()
-    method = LIGNN.configured(gcn(graph), mask_rate="adaptive", max_steps=100)
+    method = LIGNN(gcn(graph), mask_rate="adaptive", max_steps=100)
     epoch = taped(method, problem)
     assert epoch.mask_rate == 0.5
     contraction = epoch.solution.adjoints[-1].contraction
@@ -209,7 +209,7 @@ def test_adaptive_mask_rate_follows_the_backward_contraction():
 
 def test_settings_of_the_paper():
     graph, _, _ = small_problem()
-    method = LIGNN.configured(gcn(graph), 0.25)
+    method = LIGNN(gcn(graph), 0.25)
     assert method.solver == Picard(tol=1e-4 / 3, max_steps=10)
     assert method.gradient == Implicit("paper", Picard(tol=1e-5 * 2 / 9, max_steps=10))
 

@@ -43,7 +43,7 @@ def fit_lignn(problem: Task, seed: int, settings: Settings, warm_start: bool = T
     """Train LI-GCN with lignn; by default each solve starts from the state of the last epoch."""
     start = perf_counter()
     side = Lignn(problem, STEPS, seed)
-    side.method = LIGNN.configured(backbone(problem.graph, seed), MASK_RATE, max_steps=STEPS, warm_start=warm_start)
+    side.method = LIGNN(backbone(problem.graph, seed), MASK_RATE, max_steps=STEPS, warm_start=warm_start)
     history = train(side.method, side.training, side.inference, side.score, side.generator, settings)
     return {"seconds": perf_counter() - start, "epochs": len(history.epochs), "score": history.best_record["test"]}
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import inspect
-from collections.abc import Mapping
 from dataclasses import is_dataclass
 from numbers import Real
-from types import CodeType, FunctionType
 from typing import Any
 
 from safetensors.torch import save
@@ -29,9 +26,9 @@ def of(settings: Settings, graph: Graph, split: Split) -> str:
 
 
 def _identity(part: Any) -> str:
-    """Return what tells a method or network from others.
+    """Return what tells a method, network or transformer from others: its name, plain values and weights.
 
-    This is the name of a class, the name and code of a function, and weights and plain values of a built network.
+    Functions and classes are known by their names alone, so two lambdas of one function are the same.
     """
     if isinstance(part, functools.partial):
         keywords = {name: _identity(value) for name, value in sorted(part.keywords.items())}
@@ -39,41 +36,9 @@ def _identity(part: Any) -> str:
     if isinstance(part, nn.Module):
         weights = hashlib.sha256(save(flatten(part.state_dict())[0])).hexdigest()
         return f"{weights} {[(path, _plain_values(module)) for path, module in part.named_modules()]}"
-    if isinstance(part, FunctionType):
-        return f"{part.__module__}.{part.__qualname__} {_code_identity(part)}"
     if hasattr(part, "__qualname__"):
         return f"{part.__module__}.{part.__qualname__}"
     return _plain_values(part) if callable(part) else repr(part)
-
-
-def _code_identity(function: FunctionType) -> str:
-    """Return the hash of a function's code and of the values that it uses: two lambdas have the same name.
-
-    Functions and classes that it uses are known by their names.
-    """
-    names = inspect.getclosurevars(function)
-    used = {**names.globals, **names.nonlocals}
-    values = [function.__defaults__ or (), sorted((function.__kwdefaults__ or {}).items()), sorted(used.items())]
-    text = f"{_code(function.__code__)} {_named(values)}"
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _code(code: CodeType) -> str:
-    return f"{code.co_code.hex()} {code.co_names} {code.co_varnames} {_named(code.co_consts)}"
-
-
-def _named(value: Any) -> str:
-    """Return the `repr` of a value in which functions, classes and modules are known by their names."""
-    if isinstance(value, CodeType):
-        return _code(value)
-    if isinstance(value, frozenset):
-        return f"{sorted(map(_named, value))}"
-    if isinstance(value, Mapping):
-        return f"{sorted((_named(key), _named(one)) for key, one in value.items())}"
-    if isinstance(value, tuple | list):
-        return f"{type(value).__name__} {[_named(one) for one in value]}"
-    name = getattr(value, "__qualname__", getattr(value, "__name__", None))
-    return repr(value) if name is None else f"{getattr(value, '__module__', '')}.{name}"
 
 
 def _plain_values(instance: Any) -> str:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -92,11 +89,10 @@ def _fit(
     parameters: dict[str, Any],
 ) -> None:
     """Train one method, save it and tell how good it is."""
-    with _loading():
-        from lignn.classifier import NodeClassifier
-        from lignn.cli import feature_block, fit_summary, progress, reading
-        from lignn.cli.running import Running
-        from lignn.processes import joined
+    from lignn.classifier import NodeClassifier
+    from lignn.cli import feature_block, fit_summary, progress, reading
+    from lignn.cli.running import Running
+    from lignn.processes import joined
 
     if report is not None:
         fit_summary.check(report)
@@ -123,22 +119,6 @@ def _fit(
     if not as_json:
         feature_block.say(classifier.features_)
     fit_summary.say(classifier, out, report, as_json, no_graph, training_scores)
-
-
-@contextmanager
-def _loading() -> Iterator[None]:
-    """Let modules be imported without looking for garbage, and leave them out of later collections.
-
-    They are half a million objects and stay; to look through them takes a tenth of the time of a fit on a small graph.
-    """
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        if collects:
-            gc.enable()
 
 
 def _read(named: NamedGraph, classifier: NodeClassifier, workers: int, memory: str | None, quiet: bool) -> Graph:

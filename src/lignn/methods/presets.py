@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from lignn.backbones import Backbone
 from lignn.equilibrium import Gradient, Implicit, LastStep
@@ -90,22 +90,31 @@ class LIGNN(LabelInputted):
     `Ŷ = σ(f_θ(A, [(I - M_t) Ŷ + M_t Y | X]))` solved to equilibrium, with the masked label strategy on the looping
     state and implicit differentiation.
 
+    The defaults are the choices behind the paper's figures and tables.
+
     Args:
         backbone: network with c label inputs.
         mask_rate: β, or "adaptive".
         forward_mask: hide rows of the state in the forward solve too.
-        hide: what is hidden of the nodes that supervise. "rows" of the state in the taped step, as in the paper: the
-            solve knows all labels. Or their "labels", in all steps: predictions take their place, as in Label Reuse.
-        solver: forward solver.
-        gradient: default the paper's implicit gradient.
+        solver: name of the solver of both solves, or a forward solver, whose own `tol` and `max_steps` are used.
+        gradient: "paper", "exact", "last_step", or a gradient, whose own adjoint solver is used.
         warm_start: start each solve from the last epoch's state.
         feature_mask: share of the nodes whose features are hidden in the taped step, so that it has to use labels.
         jacobian: softmax Jacobian in the adjoint: "exact", or only its "diagonal", as the authors ran it. The loss is
             differentiated exactly in both cases.
+        max_steps: budget of each solve, forward and backward.
+        tol: root mean square tolerance of the forward solve; None is the paper's `1e-4 / c`.
+        forward_growth: stop a forward solve once its change grows by more than this factor; None lets it grow, since
+            changes may grow while labels travel along a path (docs/results/figure4.md).
+        adjoint: tolerance of the backward solve. "paper" is the absolute `1e-5 (c-1) / c²`. "relative" is 1e-2 relative
+            to the gradient; this solve also stops when the adjoint expands. With an adaptive mask rate, both stop when
+            the adjoint expands by more than a factor of 1.1.
         contraction: "free" or "proved", see `methods.contraction`.
         kappa: bound κ that the weights are scaled to; default: that of `contraction`.
         loss: what the cross-entropy is computed from; always the probabilities for the paper's gradient, whose adjoint
             needs them.
+        hide: what is hidden of the nodes that supervise. "rows" of the state in the taped step, as in the paper: the
+            solve knows all labels. Or their "labels", in all steps: predictions take their place, as in Label Reuse.
     """
 
     def __init__(
@@ -113,17 +122,34 @@ class LIGNN(LabelInputted):
         backbone: Backbone,
         mask_rate: MaskRate = 0.5,
         forward_mask: bool = False,
-        solver: Solver | None = None,
-        gradient: Gradient | None = None,
+        solver: str | Solver = "picard",
+        gradient: str | Gradient = "paper",
         warm_start: bool = False,
         feature_mask: float = 0.0,
         jacobian: SoftmaxJacobian = "exact",
+        max_steps: int = 10,
+        tol: float | None = None,
+        forward_growth: float | None = None,
+        adjoint: Adjoint = "paper",
         contraction: ContractionKind = "free",
         kappa: float | None = None,
         loss: LossOf = "probabilities",
         hide: Hide = "rows",
     ) -> None:
-        gradient = gradient or Implicit("paper")
+        c, adaptive = backbone.num_classes, mask_rate == "adaptive"
+        if isinstance(solver, str):
+            if solver not in BY_NAME:
+                raise unknown("solver", solver, BY_NAME)
+            tol = 1e-4 / c if tol is None else tol
+            solver = BY_NAME[solver](tol=tol, max_steps=max_steps, growth=forward_growth)
+        if adjoint not in get_args(Adjoint):
+            raise ConfigError(f"adjoint {adjoint!r} is unknown; choose from {', '.join(get_args(Adjoint))}")
+        if adjoint == "paper":
+            backward = replace(solver, tol=1e-5 * (c - 1) / c**2, norm="rms", growth=1.1 if adaptive else None)
+        else:
+            backward = replace(solver, tol=_RELATIVE_TOL, norm="relative", growth=1.1 if adaptive else 1.0)
+        if isinstance(gradient, str):
+            gradient = gradient_named(gradient, backward)
         papers = isinstance(gradient, Implicit) and gradient.form == "paper"
         check_hide(hide, forward_mask or warm_start)
         if jacobian != "exact" and not papers:
@@ -131,73 +157,13 @@ class LIGNN(LabelInputted):
         super().__init__(
             BackboneStep(backbone, jacobian, "probabilities" if papers else loss),
             ShareOfTraining() if hide == "labels" else LoopingState(forward_mask, constant_scale=papers),
-            solver or Picard(tol=1e-4, max_steps=100),
+            solver,
             gradient,
             mask_rate,
             warm_start=warm_start,
             feature_mask=feature_mask,
             contraction=Contraction.of(contraction, kappa),
         )
-
-    @classmethod
-    def configured(
-        cls,
-        backbone: Backbone,
-        mask_rate: MaskRate = 0.5,
-        forward_mask: bool = False,
-        max_steps: int = 10,
-        solver: str | Solver = "picard",
-        gradient: str | Gradient = "paper",
-        warm_start: bool = False,
-        feature_mask: float = 0.0,
-        jacobian: SoftmaxJacobian = "exact",
-        forward_growth: float | None = None,
-        tol: float | None = None,
-        adjoint: Adjoint = "paper",
-        contraction: ContractionKind = "free",
-        kappa: float | None = None,
-        loss: LossOf = "probabilities",
-        hide: Hide = "rows",
-    ) -> LIGNN:
-        """Build LI-GNN from plain options. The defaults are the choices behind the paper's figures and tables.
-
-        Args:
-            backbone: network with c label inputs.
-            mask_rate: β, or "adaptive".
-            forward_mask: hide rows of the state in the forward solve too.
-            max_steps: budget of each solve, forward and backward.
-            solver: name of the solver of both solves, or a forward solver, whose own `tol` and `max_steps` are used.
-            gradient: "paper", "exact", "last_step", or a gradient, whose own adjoint solver is used.
-            warm_start: start each solve from the last epoch's state.
-            feature_mask: share of the nodes whose features are hidden in the taped step.
-            jacobian: "exact" or "diagonal" softmax Jacobian in the adjoint.
-            forward_growth: stop a forward solve once its change grows by more than this factor; None lets it grow,
-                since changes may grow while labels travel along a path (docs/results/figure4.md).
-            tol: root mean square tolerance of the forward solve; None is the paper's `1e-4 / c`.
-            adjoint: tolerance of the backward solve. "paper" is the absolute `1e-5 (c-1) / c²`. "relative" is 1e-2
-                relative to the gradient; this solve also stops when the adjoint expands. With an adaptive mask rate,
-                both stop when the adjoint expands by more than a factor of 1.1.
-            contraction: "free" or "proved".
-            kappa: bound κ that the weights are scaled to; default: that of `contraction`.
-            loss: what the cross-entropy is computed from, as for `LIGNN`.
-            hide: "rows" of the state or "labels", as for `LIGNN`.
-        """
-        if adjoint not in get_args(Adjoint):
-            raise ConfigError(f"adjoint {adjoint!r} is unknown; choose from {', '.join(get_args(Adjoint))}")
-        c, adaptive = backbone.num_classes, mask_rate == "adaptive"
-        forward = solver
-        if isinstance(forward, str):
-            tol = 1e-4 / c if tol is None else tol
-            if forward not in BY_NAME:
-                raise unknown("solver", forward, BY_NAME)
-            forward = BY_NAME[forward](tol=tol, max_steps=max_steps, growth=forward_growth)
-        if adjoint == "paper":
-            backward = replace(forward, tol=1e-5 * (c - 1) / c**2, norm="rms", growth=1.1 if adaptive else None)
-        else:
-            backward = replace(forward, tol=_RELATIVE_TOL, norm="relative", growth=1.1 if adaptive else 1.0)
-        strategy = gradient_named(gradient, backward) if isinstance(gradient, str) else gradient
-        promised: dict[str, Any] = {"contraction": contraction, "kappa": kappa, "loss": loss, "hide": hide}
-        return cls(backbone, mask_rate, forward_mask, forward, strategy, warm_start, feature_mask, jacobian, **promised)
 
 
 class LaE(LabelInputted):

@@ -28,7 +28,7 @@ NAMES = tuple(METHODS)
 """Names of all methods."""
 
 FACTORIES: dict[str, Callable[..., Method]] = {
-    "lignn": LIGNN.configured,
+    "lignn": LIGNN,
     "lae": LaE,
     "label_input": LabelInput,
     "label_reuse": LabelReuse,
