@@ -59,7 +59,11 @@ def commands(document: str) -> list[list[str]]:
 
 
 def in_this_process(
-    function: Callable[[Any], Any], rounds: Iterable[Iterable[Any]], jobs: int, until: float | None = None
+    function: Callable[[Any], Any],
+    rounds: Iterable[Iterable[Any]],
+    jobs: int,
+    until: float | None = None,
+    on: str | None = None,
 ) -> Iterator[tuple[Any, Any]]:
     """Stand in for worker processes, which would take seconds to start and train for more epochs."""
     for task in chain.from_iterable(rounds):

@@ -1,16 +1,19 @@
 import json
+import sys
 from pathlib import Path
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
+from lignn.cli import main
 from lignn.cli.report import report
 from lignn.cli.reproduce import reproduce
 from lignn.errors import InputError
 from lignn.runs import records
 from lignn.studies import study
 from tests.cli.commands import outcome
+from tests.cli.test_progress import Terminal
 from tests.studies import tiny
 
 app = typer.Typer()
@@ -39,35 +42,26 @@ def test_list():
 def test_a_plan_runs_nothing(own, tmp_path):
     text = run("reproduce", own, "--dry-run", "--out", tmp_path / "out", "--runs", "3")
     assert text.splitlines() == [
-        "tiny: 6 runs to do, 0 recorded; time: unknown (6 runs without a similar record)",
+        "tiny: 6 runs to do, 0 recorded",
         "    3 × GCN / chains-10",
         "    3 × LI-GCN (β 0.5) / chains-10",
     ]
     assert not (tmp_path / "out").exists()
 
 
-def test_a_plan_estimates_time_from_records(own, tmp_path):
-    done = tiny.record("GCN", 0, 0.4, study="tiny", dataset="chains-10", seconds=30.0)
-    records.append(tmp_path / "tiny.jsonl", done)
-    plan = json.loads(run("reproduce", own, "--dry-run", "--out", tmp_path, "--only", "GCN", "--jobs", "2", "--json"))
-    assert (plan[0]["to_do"], plan[0]["seconds"], plan[0]["time"]) == (2, 30.0, "30 s")
-
-
-def test_a_plan_leaves_out_absent_data_and_says_what_it_cannot_estimate(own, tmp_path, monkeypatch):
+def test_a_plan_leaves_out_absent_data(own, tmp_path, monkeypatch):
     monkeypatch.delenv("LIGNN_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     own.write_text(tiny.TEXT.replace('["chains-10"]', '["flickr", "chains-10"]'))
-    done = tiny.record("x", 0, 0.4, dataset="karate", method="backbone", seconds=3900.0)
-    records.append(tmp_path / "other.jsonl", done)
     text = run("reproduce", own, "--dry-run", "--out", tmp_path)
     assert text.splitlines() == [
-        "tiny: 4 runs to do, 0 recorded; time: at least 2 h 10 min (2 runs without a similar record)",
+        "tiny: 4 runs to do, 0 recorded",
         "    2 × GCN / chains-10",
         "    2 × LI-GCN (β 0.5) / chains-10",
         "  left out: 4 runs on flickr, which has to be downloaded first",
     ]
     (plan,) = json.loads(run("reproduce", own, "--dry-run", "--out", tmp_path, "--json"))
-    assert (plan["seconds"], plan["without_estimate"], plan["not_here"]) == (7800.0, 2, {"flickr": 4})
+    assert (plan["to_do"], plan["not_here"]) == (4, {"flickr": 4})
 
 
 def test_run_resume_and_report(own, tmp_path):
@@ -77,6 +71,22 @@ def test_run_resume_and_report(own, tmp_path):
     assert run(*arguments) == f"tiny: 0 new runs, 2 recorded before; records: {out / 'tiny.jsonl'}\n"
     files = json.loads(run("report", out, "--json"))
     assert str(out / "report.html") in files
+
+
+def test_a_pipe_gets_the_summary_alone(own, tmp_path):
+    told = outcome("reproduce", own, "--out", tmp_path)
+    assert (told.code, told.err) == (0, "")
+    assert told.out == f"tiny: 4 new runs, 0 recorded before; records: {tmp_path / 'tiny.jsonl'}\n"
+
+
+def test_a_terminal_gets_each_run_before_the_summary(own, tmp_path, monkeypatch, capsys):
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    with pytest.raises(SystemExit):
+        main(["reproduce", str(own), "--out", str(tmp_path)])
+    assert "4/4" in screen.getvalue()
+    assert capsys.readouterr().out.startswith("tiny: 4 new runs")
 
 
 def test_runs_that_are_done_again_are_compared_with_their_records(own, tmp_path):
@@ -108,7 +118,7 @@ def test_earlier_failures_are_told_again_until_they_are_repeated(own, tmp_path):
         "  failed before: GCN, chameleon, run 0: no luck",
         "  add --retry to repeat failed runs",
     ]
-    assert run(*arguments, "--dry-run").startswith("tiny: 0 runs to do, 2 recorded (1 of them failed); time: 0 s")
+    assert run(*arguments, "--dry-run").startswith("tiny: 0 runs to do, 2 recorded (1 of them failed)")
     assert "1 new runs, 1 recorded before;" in run(*arguments, "--retry")
     assert run(*arguments).startswith("tiny: 0 new runs, 2 recorded before;")
 

@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +22,18 @@ def test_a_run_is_a_function_of_its_config():
     assert first == second
     assert first["scores"] == first["scores_at_best_epoch"]
     assert run.perform(replace(LIGNN, seed=1))["scores"]["train"] >= 0
+
+
+def test_a_result_has_what_its_options_came_to():
+    found = run.perform(LIGNN)["settings"]
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    classes = LIGNN.dataset_options["num_classes"]
+    picard = {"class": "Picard", "max_steps": 5, "norm": "rms", "growth": None}
+    assert found["method"]["solver"] == found["method"]["inference"] == picard | {"tol": 1e-4 / classes}
+    adjoint = picard | {"tol": 1e-5 * (classes - 1) / classes**2}
+    assert found["method"]["gradient"] == {"class": "Implicit", "form": "paper", "solver": adjoint}
+    assert found["method"]["masking"]["class"] == "LoopingState"
+    assert (found["training"]["max_epochs"], found["training"]["patience"]) == (2, 100)
 
 
 def test_result_has_solves_and_costs():

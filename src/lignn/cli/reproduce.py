@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,14 +14,9 @@ import typer
 from lignn.cli.workers import Ray
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from lignn.runs.records import Record
     from lignn.studies.runner import Agenda
     from lignn.studies.study import Study
-
-_SHOWN = 12
-"""Number of rows in the live display; those that changed last are shown."""
 
 
 def reproduce(
@@ -31,9 +27,7 @@ def reproduce(
     only: Annotated[
         list[str] | None, typer.Option(help="Run only ROW/DATASET, ROW or DATASET, with wildcards; may be repeated.")
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the plan with an estimate of the time, and run nothing.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan, and run nothing.")] = False,
     retry: Annotated[bool, typer.Option("--retry", help="Repeat failed runs.")] = False,
     compare: Annotated[
         Path | None, typer.Option(help="Folder of older records; compare the scores of the same runs with them.")
@@ -59,17 +53,13 @@ def reproduce(
         if compare is not None and not (compare / f"{one.name}.jsonl").is_file():
             raise InputError(f"{compare}: there are no records of {one.name} to compare with")
     results = []
-    try:
-        for one in chosen:
-            agenda = runner.agenda(one, out, runs, only or (), retry)
-            results.append(_plan(one, agenda, jobs, out) if dry_run else _run(one, agenda, jobs, ray))
-            if compare is not None:
-                results[-1]["compared"] = _compared(one, agenda, compare)
-            if not as_json:
-                _say(results[-1])
-    except KeyboardInterrupt:
-        typer.echo("interrupted; finished runs are recorded, and the same command continues with the others", err=True)
-        raise typer.Exit(130) from None
+    for one in chosen:
+        agenda = runner.agenda(one, out, runs, only or (), retry)
+        results.append(_plan(one, agenda) if dry_run else _run(one, agenda, jobs, ray, as_json))
+        if compare is not None:
+            results[-1]["compared"] = _compared(one, agenda, compare)
+        if not as_json:
+            _say(results[-1])
     if as_json:
         typer.echo(json.dumps(results, indent=2))
     if not dry_run and any(result["failed"] or result["failed_before"] for result in results):
@@ -88,15 +78,12 @@ def _list(studies: Sequence[Study], as_json: bool) -> None:
         typer.echo(f"{row['name']:<9} {row['title']} ({row['cases']} cases × {row['runs']})")
 
 
-def _plan(study: Study, agenda: Agenda, jobs: int, out: Path) -> dict[str, Any]:
-    """Return what would be run, and how long it would take."""
-    from lignn.runs import records
-    from lignn.studies import estimate, runner
+def _plan(study: Study, agenda: Agenda) -> dict[str, Any]:
+    """Return what would be run."""
+    from lignn.studies import runner
 
     here = {graph: runner.is_here(graph) for graph in {run.config.graph for run in agenda.todo}}
     todo = [run for run in agenda.todo if here[run.config.graph]]
-    known = [record for file in sorted(out.glob("*.jsonl")) for record in records.read(file)]
-    left = estimate.time_left(todo, known, jobs)
     return {
         "study": study.name,
         "file": str(agenda.file),
@@ -104,28 +91,19 @@ def _plan(study: Study, agenda: Agenda, jobs: int, out: Path) -> dict[str, Any]:
         "failed_before": _failures(agenda.done),
         "to_do": len(todo),
         "not_here": Counter(run.config.dataset for run in agenda.todo if not here[run.config.graph]),
-        "seconds": left.seconds,
-        "without_estimate": left.unknown,
-        "time": str(left),
         "cells": Counter(" / ".join(run.cell) for run in todo),
     }
 
 
-def _run(study: Study, agenda: Agenda, jobs: int, ray: str | None) -> dict[str, Any]:
-    """Run the agenda, with a live display on a terminal, and return a summary."""
-    from rich.console import Console
-
+def _run(study: Study, agenda: Agenda, jobs: int, ray: str | None, as_json: bool) -> dict[str, Any]:
+    """Run the agenda, with progress on a terminal, and return a summary."""
+    from lignn.cli import progress
     from lignn.studies import runner
 
-    console = Console(stderr=True)
-    if console.is_terminal:
-        from rich.live import Live
-
-        shown = _Display(study, agenda, jobs)
-        with Live(shown.render(), console=console, refresh_per_second=2, get_renderable=shown.render):
-            new = runner.execute(agenda, jobs, shown.add, ray)
-    else:
-        new = runner.execute(agenda, jobs, on=ray)
+    quiet = as_json or not sys.stderr.isatty()
+    left = "finished runs are recorded, and the same command continues with the others"
+    with progress.of_runs(len(agenda.todo), quiet, left) as tell:
+        new = runner.execute(agenda, jobs, lambda record: tell(_in_words(record)), ray)
     return {
         "study": study.name,
         "file": str(agenda.file),
@@ -135,6 +113,12 @@ def _run(study: Study, agenda: Agenda, jobs: int, ray: str | None) -> dict[str, 
         "failed": _failures(new),
         "unavailable": [record["dataset"] for record in new if record["status"] == "unavailable"],
     }
+
+
+def _in_words(record: Record) -> str:
+    test = record.get("scores", {}).get("test")
+    score = record["status"] if test is None else f"test {test:.4f}"
+    return f"{record.get('row', 'all rows')}, {record['dataset']}: {score}"
 
 
 def _compared(study: Study, agenda: Agenda, folder: Path) -> list[dict[str, Any]]:
@@ -171,7 +155,7 @@ def _say_run(result: dict[str, Any]) -> None:
     among = f" ({len(before)} of them failed)" if before else ""
     if "cells" in result:
         recorded = f"{result['there']} recorded{among}"
-        typer.echo(f"{result['study']}: {result['to_do']} runs to do, {recorded}; time: {result['time']}")
+        typer.echo(f"{result['study']}: {result['to_do']} runs to do, {recorded}")
         for cell, count in result["cells"].items():
             typer.echo(f"  {count:>3} × {cell}")
         for dataset, count in result["not_here"].items():
@@ -188,54 +172,3 @@ def _say_run(result: dict[str, Any]) -> None:
         typer.echo(f"  failed before: {failure}")
     if before or result["failed"]:
         typer.echo("  add --retry to repeat failed runs")
-
-
-class _Display:
-    """Live display of the runs done, the means of the last cells, and the time left."""
-
-    def __init__(self, study: Study, agenda: Agenda, jobs: int) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-        self.todo = {run.config.identity: run for run in agenda.todo}
-        self.records = list(agenda.done)
-        self.jobs = jobs
-        self.last: list[tuple[str, str]] = []
-        text = TextColumn("time left: {task.fields[left]}")
-        self.bar = Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), text)
-        total = len(agenda.todo) + len(agenda.done)
-        self.task = self.bar.add_task(study.name, total=total, completed=len(agenda.done), left=self._left())
-
-    def _left(self) -> str:
-        from lignn.studies import estimate
-
-        return estimate.time_left(list(self.todo.values()), self.records, self.jobs).time
-
-    def add(self, record: Record) -> None:
-        """Add a new record."""
-        self.todo.pop(record["id"], None)
-        if record["status"] == "unavailable":
-            gone = [key for key, run in self.todo.items() if run.config.dataset == record["dataset"]]
-            for key in gone:
-                del self.todo[key]
-            total = len(self.todo) + len(self.records)
-            self.bar.update(self.task, total=total, left=self._left())
-            return
-        self.records.append(record)
-        cell = (record["row"], record["dataset"])
-        self.last = [*(other for other in self.last if other != cell), cell][-_SHOWN:]
-        self.bar.update(self.task, advance=1, left=self._left())
-
-    def render(self) -> RenderableType:
-        """Return the display in its present state."""
-        from rich.console import Group
-        from rich.table import Table
-
-        from lignn.evaluation.summary import mean_and_deviation
-        from lignn.runs.records import scores
-
-        cells = scores(self.records)
-        table = Table("row", "dataset", "runs", "test F1-micro (%)", box=None, header_style="bold")
-        for row, dataset in self.last:
-            if values := cells.get((row, dataset)):
-                table.add_row(row, dataset, str(len(values)), mean_and_deviation(values.values()))
-        return Group(table, self.bar)

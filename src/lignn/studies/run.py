@@ -8,6 +8,7 @@ import warnings
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import asdict, fields, is_dataclass
 from functools import partial
 from typing import Any
 
@@ -34,7 +35,6 @@ from lignn.methods import Method
 from lignn.studies import graphs, payments
 from lignn.studies.config import RunConfig
 from lignn.studies.normalisation import use_statistics
-from lignn.studies.resolved import resolved, without_name
 from lignn.training import Assembly, History, Metric, Scorer, Settings, assemble, scorer
 
 
@@ -61,6 +61,11 @@ def build_method(config: RunConfig, graph: Graph, generator: Generator) -> Metho
     if statistics is not None:
         use_statistics(method, statistics)
     return method
+
+
+def without_name(named: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a backbone or method."""
+    return {key: value for key, value in named.items() if key != "name"}
 
 
 def settings_of(training: Mapping[str, Any]) -> Settings:
@@ -123,7 +128,6 @@ def _transitions(config: RunConfig) -> dict[str, Any]:
 def _train(config: RunConfig) -> dict[str, Any]:
     assembly, score, split = assembled(config)
     training = settings_of(config.training)
-    settings = resolved(config, assembly.method, training)
     history = assembly.train(score, training)
     if history.best < 0:
         raise LignnError(f"training ended in its first epoch: {history.end}")
@@ -135,7 +139,7 @@ def _train(config: RunConfig) -> dict[str, Any]:
         "epochs": len(history.epochs),
         "end": str(history.end),
         "solves": solver_statistics(history),
-        "settings": settings,
+        "settings": _settings(assembly.method, training),
     }
     return result | ({"curve": [record["test"] for record in history.epochs]} if config.curve else {})
 
@@ -174,6 +178,19 @@ def _rarer(truth: Tensor) -> int | None:
     """Return the rarer of two classes, None for more."""
     counts = truth.bincount().tolist()
     return int(counts[0] >= counts[1]) if len(counts) == 2 else None
+
+
+def _settings(method: Method, training: Settings) -> dict[str, Any]:
+    """Return what the options of a run came to, such as a tolerance that depends on the number of classes."""
+    parts = ("masking", "solver", "inference", "gradient")
+    built = {part: _plain(getattr(method, part)) for part in parts if hasattr(method, part)}
+    return {"training": asdict(training), "method": built}
+
+
+def _plain(value: Any) -> Any:
+    if not is_dataclass(value):
+        return value
+    return {"class": type(value).__name__} | {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
 
 
 def solver_statistics(history: History) -> dict[str, Any]:
