@@ -78,7 +78,7 @@ def test_fit_suite_stops_both_sides_by_the_same_rule():
     records = list(fit.run(quick=True))
     assert [record["side"] for record in records] == ["lignn", "lignn, cold starts", "textbook"]
     assert all(record["epochs"] == 5 and len(record["runs"]) == 2 for record in records)
-    settings = fit.Settings(max_epochs=50, patience=2)
+    settings = fit.Training(max_epochs=50, patience=2)
     problem = load_task(1000)
     cold, theirs = fit.fit_as_published(problem, 0, settings), fit.fit_textbook(problem, 0, settings)
     assert cold["epochs"] < 50

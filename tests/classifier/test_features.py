@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 import lignn
 from lignn import NodeClassifier
 from lignn.classifier import run_id
-from lignn.classifier.settings import Settings
+from lignn.classifier.spec import Spec
 from lignn.errors import ConfigError, DataWarning, InputError
 from lignn.features import Preparation
 from tests.classifier.small import fitted, small_graph, small_split
@@ -235,7 +235,7 @@ def test_a_checkpoint_knows_the_table_and_the_choice_of_features():
     split = small_split()
 
     def identity(graph, **parameters):
-        return run_id.of(Settings.of(NodeClassifier(**parameters).get_params(deep=False)), graph, split)
+        return run_id.of(Spec.resolve(NodeClassifier(**parameters).get_params(deep=False)), graph, split)
 
     graph = tabular()
     assert identity(graph) == identity(tabular(), features="auto")

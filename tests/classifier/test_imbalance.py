@@ -10,7 +10,7 @@ from sklearn.utils.class_weight import compute_class_weight
 import lignn
 from lignn import Graph, NodeClassifier, Split
 from lignn.classifier import imbalance
-from lignn.classifier.settings import Settings
+from lignn.classifier.spec import Spec
 from lignn.declarations import METHODS, METHODS_WITH
 from lignn.errors import ConfigError, ImbalanceWarning, InputError
 from lignn.labels import Classes, KnownLabels
@@ -23,7 +23,7 @@ CLASSES = Classes(("a", "b", "c"), multilabel=False)
 
 
 def settings(**given):
-    return Settings.of(NodeClassifier(**given).get_params())
+    return Spec.resolve(NodeClassifier(**given).get_params())
 
 
 def labels(y, num_classes=3):

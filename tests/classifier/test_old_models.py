@@ -61,8 +61,8 @@ def test_a_change_of_preset_does_not_change_a_saved_model(name, monkeypatch):
 def test_a_measured_contraction_is_free_now_and_a_warning_says_so_once(tmp_path):
     with pytest.warns(DataWarning, match=r"generation-1: the model was fitted with contraction 'measured', .* 'free'"):
         classifier = lignn.load(FOLDER / "0.2.0" / "measured")
-    assert classifier.contraction == classifier._fitted.settings.values["contraction"] == "free"
-    assert classifier._fitted.settings.values["mask_rate"] == 0.5
+    assert classifier.contraction == classifier._fitted.spec.values["contraction"] == "free"
+    assert classifier._fitted.spec.values["mask_rate"] == 0.5
     assert "kappa" not in classifier.method_.state_dict()
     classifier.save(tmp_path)
     with warnings.catch_warnings(action="error"):

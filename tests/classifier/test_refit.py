@@ -12,7 +12,7 @@ import lignn
 from lignn import Graph, NodeClassifier, Split, datasets
 from lignn.classifier import attempts, fit
 from lignn.classifier.holdout import ENOUGH, Holdout
-from lignn.classifier.settings import Settings
+from lignn.classifier.spec import Spec
 from lignn.labels import KnownLabels
 from lignn.training.hooks import Teaching
 from tests.classifier.small import small_graph, small_split
@@ -122,8 +122,8 @@ def test_a_proof_is_given_up_only_where_training_labels_cannot_be_learned_with_i
     """Labels of chains travel far, those of the small graph do not."""
     options = {"hidden": 16, "max_epochs": 150, "folds": 1}
     chains = datasets.load("chains-10")
-    assert NodeClassifier(**options).fit(chains, chains.splits[0])._fitted.settings.values["contraction"] == "free"
-    assert NodeClassifier(**options).fit(small_graph())._fitted.settings.values["contraction"] == "proved"
+    assert NodeClassifier(**options).fit(chains, chains.splits[0])._fitted.spec.values["contraction"] == "free"
+    assert NodeClassifier(**options).fit(small_graph())._fitted.spec.values["contraction"] == "proved"
 
 
 TIGHT = {"hidden": 16, "max_epochs": 30, "folds": 1, "refit": False, "calibrate": False}
@@ -134,7 +134,7 @@ GIVEN = {"weight_decay": 5e-4, "input_dropout": 0.5}
 @pytest.fixture
 def early(monkeypatch):
     """Decide after 20 epochs whether a training is too tight; it never underfits."""
-    monkeypatch.setattr(Settings, "least_epochs", 20)
+    monkeypatch.setattr(Spec, "least_epochs", 20)
     monkeypatch.setattr(attempts, "_underfits", lambda *_: False)
 
 
@@ -155,7 +155,7 @@ def test_a_training_that_is_too_tight_ends_early_and_leaves_no_trace(too_tight):
     assert too_tight == [1]
     assert seen == [*range(1, 21), *range(1, len(auto.history_.epochs) + 1)]
     free = NodeClassifier(contraction="free", **TIGHT).fit(graph, split)
-    assert auto._fitted.settings.values["contraction"] == "free"
+    assert auto._fitted.spec.values["contraction"] == "free"
     assert torch.equal(weights(auto), weights(free))
 
 
@@ -189,14 +189,14 @@ def test_without_scores_it_is_decided_after_the_last_epoch(too_tight, monkeypatc
     )
     assert too_tight == [1]
     assert seen == [*range(1, 31)] * 2
-    assert one._fitted.settings.values["contraction"] == "free"
+    assert one._fitted.spec.values["contraction"] == "free"
 
 
 @pytest.fixture
 def underfits(monkeypatch):
     """Let every regularised training underfit after 25 epochs; return a list with one entry for each time."""
     judged = []
-    monkeypatch.setattr(Settings, "least_epochs", 25)
+    monkeypatch.setattr(Spec, "least_epochs", 25)
     monkeypatch.setattr(attempts, "_POOR", 0.0)
     monkeypatch.setattr(attempts, "_is_too_tight", lambda *_: False)
     kept = attempts._underfits
@@ -213,15 +213,15 @@ def test_regularisation_is_given_up_where_training_labels_cannot_be_learned_with
     plain = NodeClassifier(method, **TIGHT, weight_decay=0.0, input_dropout=0.0).fit(graph, split)
     assert underfits == [1]  # there is nothing to give up
     assert torch.equal(weights(auto), weights(plain))
-    values = auto._fitted.settings.values
+    values = auto._fitted.spec.values
     assert (values["weight_decay"], values["input_dropout"]) == (0.0, 0.0)
 
 
 def test_regularisation_that_was_asked_for_stays(underfits):
-    values = NodeClassifier(**TIGHT, **GIVEN).fit(small_graph(), small_split())._fitted.settings.values
+    values = NodeClassifier(**TIGHT, **GIVEN).fit(small_graph(), small_split())._fitted.spec.values
     assert {name: values[name] for name in GIVEN} == GIVEN
     assert underfits == []
-    decayed = NodeClassifier(**TIGHT, weight_decay=1e-3).fit(small_graph(), small_split())._fitted.settings.values
+    decayed = NodeClassifier(**TIGHT, weight_decay=1e-3).fit(small_graph(), small_split())._fitted.spec.values
     assert (decayed["weight_decay"], decayed["input_dropout"]) == (1e-3, 0.0)
 
 
@@ -261,8 +261,8 @@ def test_a_training_that_starts_over_twice_resumes_in_the_last_one(underfits, mo
     seen.clear()
     resumed = fitted(checkpoint=tmp_path / "checkpoint", progress=interrupt)
     assert seen == [*range(4, len(resumed.history_.epochs) + 1)]
-    assert resumed._fitted.settings.values["contraction"] == "free"
-    assert resumed._fitted.settings.values["weight_decay"] == 0
+    assert resumed._fitted.spec.values["contraction"] == "free"
+    assert resumed._fitted.spec.values["weight_decay"] == 0
     assert torch.equal(weights(resumed), weights(fitted()))
 
 
@@ -285,15 +285,15 @@ def test_only_nodes_of_labelled_types_teach(monkeypatch):
 
 def test_what_was_learned_keeps_its_regularisation(monkeypatch):
     """Also if there were fewer epochs than it takes to know."""
-    values = NodeClassifier(hidden=16, folds=1).fit(small_graph())._fitted.settings.values
+    values = NodeClassifier(hidden=16, folds=1).fit(small_graph())._fitted.spec.values
     assert (values["weight_decay"], values["input_dropout"]) == (5e-4, 0.5)
     monkeypatch.setattr(attempts, "_POOR", 0.0)
-    values = NodeClassifier(**TIGHT).fit(small_graph(), small_split())._fitted.settings.values
+    values = NodeClassifier(**TIGHT).fit(small_graph(), small_split())._fitted.spec.values
     assert (values["weight_decay"], values["input_dropout"]) == (5e-4, 0.5)
 
 
 def test_test_and_validation_labels_do_not_decide_about_regularisation(monkeypatch):
-    monkeypatch.setattr(Settings, "least_epochs", 25)
+    monkeypatch.setattr(Spec, "least_epochs", 25)
     graph, split = small_graph(), small_split()
     losses = []
     monkeypatch.setattr(
@@ -313,7 +313,7 @@ def test_an_interruption_while_it_is_decided_keeps_the_proved_training(monkeypat
     one = NodeClassifier(contraction="auto", **TIGHT)
     with pytest.raises(KeyboardInterrupt):
         one.fit(small_graph(), small_split())
-    assert one._fitted.settings.values["contraction"] == "proved"
+    assert one._fitted.spec.values["contraction"] == "proved"
     assert len(one.history_.epochs) == 20
 
 
@@ -375,6 +375,6 @@ def test_a_chosen_contraction_is_saved(tmp_path):
         one = NodeClassifier(contraction=contraction, **QUICK).fit(small_graph())
         one.save(tmp_path / "model")
         again = lignn.load(tmp_path / "model")
-        assert again._fitted.settings.values["contraction"] == "proved"
+        assert again._fitted.spec.values["contraction"] == "proved"
         assert np.array_equal(again.predict_proba(), one.predict_proba())
         assert again.update_labels({0: 1}).warm

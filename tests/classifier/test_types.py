@@ -10,7 +10,7 @@ import lignn
 from lignn import NodeClassifier
 from lignn.classifier import run_id, scoring
 from lignn.classifier.certificate import theorem1_bounds
-from lignn.classifier.settings import Settings
+from lignn.classifier.spec import Spec
 from lignn.declarations import METHODS
 from lignn.errors import ConfigError, InputError
 from lignn.graph import edges
@@ -84,7 +84,7 @@ def test_a_checkpoint_belongs_to_its_types_and_directions():
     graph, split = typed_graph(), small_split()
 
     def identity(graph, **parameters):
-        settings = Settings.of(NodeClassifier(backbone="rgcn", **parameters).get_params(deep=False))
+        settings = Spec.resolve(NodeClassifier(backbone="rgcn", **parameters).get_params(deep=False))
         return run_id.of(settings, graph, split)
 
     changed = graph.replace(edge_type=1 - graph.edge_type)

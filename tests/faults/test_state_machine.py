@@ -175,7 +175,7 @@ class InUse(RuleBasedStateMachine):
         self._agrees(self.classifier.predict_proba(), graph, KnownLabels(mask, onehot))
 
     def _agrees(self, found: np.ndarray, graph: Graph, labels: KnownLabels) -> None:
-        dtype = self.classifier._fitted.settings.dtype
+        dtype = self.classifier._fitted.spec.dtype
         labels = KnownLabels(labels.mask, labels.onehot.to(dtype))
         fresh = copy.deepcopy(self.classifier.method_).on(Problem.with_labels(graph, labels)).solve()
         expected, calibration = fresh.probabilities, self.classifier.calibration_

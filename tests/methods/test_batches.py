@@ -10,7 +10,7 @@ from lignn.errors import ConfigError, InputError
 from lignn.labels import KnownLabels
 from lignn.methods import Carry, build
 from lignn.methods.batches import epoch_of_batches
-from lignn.training import Settings, assemble, scorer
+from lignn.training import Training, assemble, scorer
 from lignn.training.adam import Adam
 from tests.problems import half_split, random_graph
 from tests.stores import stored
@@ -52,7 +52,7 @@ def assembled(store, method="lignn", backbone="gcn", class_weight=None, seed=0, 
 
 def trained(store, batch_parts, epochs=4, **options):
     assembly = assembled(store, **options)
-    settings = Settings(max_epochs=epochs, batch_parts=batch_parts)
+    settings = Training(max_epochs=epochs, batch_parts=batch_parts)
     history = assembly.train(scorer(store, store.splits[0]), settings)
     return torch.cat([weight.detach().flatten() for weight in assembly.method.parameters()]), losses(history)
 

@@ -85,7 +85,7 @@ def test_layer_normalisation_has_no_bound(options):
 def test_a_mean_of_weights_keeps_the_proof():
     """Two weights that keep a bound of products may have a mean that does not."""
     classifier = NodeClassifier(contraction="proved", hidden=8, max_epochs=40, folds=1).fit(small_graph())
-    assert classifier._fitted.settings.training.averaged_epochs > 1
+    assert classifier._fitted.spec.training.averaged_epochs > 1
     assert classifier._fitted.prediction.bound.lipschitz <= 0.95 + 1e-6
 
 

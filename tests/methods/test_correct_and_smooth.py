@@ -7,7 +7,7 @@ from lignn.errors import ConfigError
 from lignn.methods import BoundMethod, CorrectAndSmooth, Network, Prediction, Problem
 from lignn.methods.correct_and_smooth import correct, iterate
 from lignn.methods.method import Method
-from lignn.training import Settings, scorer, train
+from lignn.training import Training, scorer, train
 from tests.methods.small import built, dense_operator, patchwork
 from tests.problems import half_split, random_graph
 
@@ -109,7 +109,7 @@ def test_behind_any_method_it_is_never_worse_on_validation(base):
     graph, split, problem, _ = setting(3)
     method = built("correct_and_smooth", graph, base=base)
     score = scorer(graph, split)
-    train(method, problem, problem, score, torch.Generator().manual_seed(0), Settings(max_epochs=3))
+    train(method, problem, problem, score, torch.Generator().manual_seed(0), Training(max_epochs=3))
     assert score(method.predict(problem))["val"] >= score(method.base.predict(problem))["val"]
 
 
@@ -118,7 +118,7 @@ def test_training_is_the_base_method_s_own():
     alone, base = (built("backbone", graph) for _ in range(2))
     behind = CorrectAndSmooth(base)
     for method in (alone, behind):
-        train(method, problem, problem, scorer(graph, split), torch.Generator().manual_seed(0), Settings(max_epochs=3))
+        train(method, problem, problem, scorer(graph, split), torch.Generator().manual_seed(0), Training(max_epochs=3))
     assert isinstance(base, Network)
     assert all(torch.equal(v, base.state_dict()[k]) for k, v in alone.state_dict().items())
 

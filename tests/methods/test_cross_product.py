@@ -8,7 +8,7 @@ from lignn.backbones import names, resolve
 from lignn.equilibrium import Implicit
 from lignn.equilibrium.solvers import Picard
 from lignn.methods import LIGNN, CorrectAndSmooth, LabelInput, LabelReuse, LaE, Network, Problem
-from lignn.training import Settings, scorer, train
+from lignn.training import Training, scorer, train
 from tests.methods.small import directional_error, gradients, taped
 from tests.problems import half_split, random_graph
 
@@ -59,7 +59,7 @@ def test_trains(backbone, method):
     model = METHODS[method](network(backbone, 0 if method == "correct and smooth" else 3))
     start = {name: value.clone() for name, value in model.state_dict().items()}
     draw = torch.Generator().manual_seed(0)
-    history = train(model, problem, problem, scorer(graph, split), draw, Settings(max_epochs=2))
+    history = train(model, problem, problem, scorer(graph, split), draw, Training(max_epochs=2))
     assert len(history.epochs) == 2
     assert all(0 < record["loss"] < 10 for record in history.epochs)
     assert any(not torch.equal(value, start[name]) for name, value in model.state_dict().items())

@@ -130,5 +130,5 @@ def test_a_problem_comes_back():
 def test_a_classifier_keeps_its_device(monkeypatch):
     monkeypatch.undo()
     classifier = NodeClassifier(max_epochs=2, device="cpu").fit(small_graph(), small_split())
-    assert classifier._fitted.settings.device == "cpu"
+    assert classifier._fitted.spec.device == "cpu"
     assert classifier.get_params()["device"] == "cpu"

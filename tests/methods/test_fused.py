@@ -9,7 +9,7 @@ from lignn.backbones import GCN, Dropout
 from lignn.equilibrium import Implicit, solve
 from lignn.equilibrium.solvers import Anderson, Broyden, Picard
 from lignn.methods import LIGNN, Carry, LabelInput, LabelReuse, LaE, Problem, steps
-from lignn.training import Settings, train
+from lignn.training import Training, train
 from tests.methods.small import gcn, small_problem
 from tests.problems import random_graph
 
@@ -42,7 +42,7 @@ def two_epochs(name, dropout=0.0, **options):
     """Train for two epochs; return losses and accounts of all solves, the weights, and the last prediction."""
     graph, _, problem = small_problem(4, **options)
     method = METHODS[name](gcn(graph, dropout=dropout))
-    history = train(method, problem, problem, None, torch.Generator().manual_seed(3), Settings(max_epochs=2))
+    history = train(method, problem, problem, None, torch.Generator().manual_seed(3), Training(max_epochs=2))
     return history.epochs, dict(method.named_parameters()), history.prediction.probabilities
 
 

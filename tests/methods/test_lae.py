@@ -6,7 +6,7 @@ import torch
 
 from lignn.equilibrium.solvers import Picard
 from lignn.methods import LIGNN, LaE, Problem
-from lignn.training import Checkpoints, Settings, Watch, scorer, train
+from lignn.training import Checkpoints, Training, Watch, scorer, train
 from tests.methods.small import directional_error, gcn, gradients, small_problem, solves, taped
 
 
@@ -15,7 +15,7 @@ def trained(inductive, epochs=4, path=None, progress=None):
     seen = Problem.of(graph.without_edges_at(split.held_out), split.train, torch.float64) if inductive else problem
     method = LaE(gcn(graph), 0.4)
     draw = torch.Generator().manual_seed(0)
-    settings = Settings(max_epochs=epochs)
+    settings = Training(max_epochs=epochs)
     hooks = [] if path is None else [Checkpoints(path, seconds=0)]
     hooks += [] if progress is None else [Watch(progress)]
     history = train(method, seen, problem, scorer(graph, split), draw, settings, hooks=hooks)

@@ -9,7 +9,7 @@ import torch
 from lignn.equilibrium import Implicit, LastStep
 from lignn.equilibrium.solvers import Picard
 from lignn.methods import LIGNN, Carry, LabelInput, LabelInputted, LabelReuse, LaE, Problem
-from lignn.training import Settings, scorer, train
+from lignn.training import Training, scorer, train
 from tests.methods.small import built, gcn
 from tests.problems import half_split, random_graph
 
@@ -60,7 +60,7 @@ def run(graph, split, make, inductive):
         return prediction, carry
 
     method.evaluate = traced
-    settings = Settings(max_epochs=8, patience=8)
+    settings = Training(max_epochs=8, patience=8)
     history = train(method, training, inference, scorer(graph, split), torch.Generator().manual_seed(0), settings)
     note(history.prediction)
     return trace, history

@@ -6,7 +6,7 @@ import torch
 from lignn import Graph, Split
 from lignn.errors import ConfigError, InputError
 from lignn.methods import NAMES, Problem
-from lignn.training import Settings, scorer, train
+from lignn.training import Training, scorer, train
 from tests.methods.small import built, gradients, learned, patchwork
 from tests.problems import random_graph
 
@@ -29,7 +29,7 @@ def trained(name, graph, known, epochs=2):
         problem,
         scorer(graph, split),
         torch.Generator().manual_seed(0),
-        Settings(max_epochs=epochs),
+        Training(max_epochs=epochs),
     )
     return method, problem
 

@@ -15,7 +15,7 @@ from lignn.equilibrium.solvers import Picard
 from lignn.errors import ConfigError
 from lignn.labels import KnownLabels
 from lignn.methods import LIGNN, LabelReuse, Network, Problem, label_inputted
-from lignn.training import Settings, train
+from lignn.training import Training, train
 from tests.problems import half_split, random_graph
 
 N = 30
@@ -195,7 +195,7 @@ def test_what_is_done_with_a_model_moves_no_statistic():
 def test_averaged_weights_have_statistics_of_their_own():
     problem = small_problem()
     method = Network(network(problem, label_inputs=0), loss="logits")
-    train(method, problem, problem, None, Generator().manual_seed(0), Settings(max_epochs=6, averaged_epochs=4))
+    train(method, problem, problem, None, Generator().manual_seed(0), Training(max_epochs=6, averaged_epochs=4))
     first = method.backbone.first
     hidden = problem.x @ first.lin.weight.T + first.lin.bias
     torch.testing.assert_close(method.backbone.norms[0].running_mean, hidden.mean(0).detach())
@@ -216,7 +216,7 @@ def test_where_nothing_is_proved_auto_is_free_and_says_what_was_measured():
     graph = random_graph(n=N, seed=3)
     for options in ({"norm": "layer"}, {"norm": "layer", "residual": True}):
         fitted = NodeClassifier(backbone_options=options, hidden=6, max_epochs=3).fit(graph, half_split(N))
-        assert fitted._fitted.settings.values["contraction"] == "free"
+        assert fitted._fitted.spec.values["contraction"] == "free"
         assert fitted._fitted.prediction.bound.lipschitz is None
         assert "proved for any labels" not in fitted.well_posed_
         assert "K̂" in fitted.well_posed_ or "start" in fitted.well_posed_

@@ -12,7 +12,7 @@ from lignn.equilibrium import Implicit
 from lignn.equilibrium.solvers import Anderson, Broyden, Picard
 from lignn.errors import ConfigError
 from lignn.methods import LPA, Problem, ResLPA
-from lignn.training import Settings, scorer, train
+from lignn.training import Training, scorer, train
 from tests.methods.small import dense_operator, directional_error, gradients, patchwork, taped
 from tests.problems import half_split, random_graph
 
@@ -137,7 +137,7 @@ def test_reslpa_learns_what_propagation_cannot():
     split = half_split(60, 3)
     problem, score = Problem.of(graph, split.train), scorer(graph, split)
     method = ResLPA(MLP(2, 2, num_layers=1, generator=draw))
-    history = train(method, problem, problem, score, draw, Settings(lr=0.1, max_epochs=80, patience=80))
+    history = train(method, problem, problem, score, draw, Training(lr=0.1, max_epochs=80, patience=80))
     assert history.final["test"] > 0.9
     assert score(LPA().predict(problem))["test"] < 0.3
 

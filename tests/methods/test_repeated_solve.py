@@ -8,7 +8,7 @@ from lignn.backbones import GCN, MLP
 from lignn.equilibrium.solvers import Anderson, Picard
 from lignn.methods import EIGNN, IGNN, LIGNN, LabelInputted, LabelReuse, LaE, Problem, label_inputted
 from lignn.methods.representation import Representation
-from lignn.training import Settings, scorer, train
+from lignn.training import Training, scorer, train
 from tests.methods.small import gcn, gradients, small_problem, taped
 
 EPOCHS = 6
@@ -27,7 +27,7 @@ def trained(make, inductive=False):
     graph, split, problem = small_problem(1)
     seen = Problem.of(graph.without_edges_at(split.held_out), split.train, torch.float64) if inductive else problem
     method, draw = make(graph), torch.Generator().manual_seed(0)
-    history = train(method, seen, problem, scorer(graph, split), draw, Settings(max_epochs=EPOCHS))
+    history = train(method, seen, problem, scorer(graph, split), draw, Training(max_epochs=EPOCHS))
     records = [{**record, "seconds": 0} for record in history.epochs]
     return records, method.state_dict()
 

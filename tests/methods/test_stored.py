@@ -13,7 +13,7 @@ from lignn.backbones import GCN
 from lignn.bench.together import in_processes
 from lignn.classifier.planning import plan
 from lignn.classifier.saving import load
-from lignn.classifier.settings import Settings
+from lignn.classifier.spec import Spec
 from lignn.classifier.update import relabelled
 from lignn.errors import ConfigError, InputError, ProcessError
 from lignn.processes import current
@@ -132,7 +132,7 @@ def test_a_plan_counts_hidden_layers_that_are_propagated(tmp_path):
     store = stored(random_graph(N), tmp_path / "s")
 
     def layers(**settings):
-        return plan(Settings.of(NodeClassifier(**options(**settings)).get_params()), store).kept["hidden layers"]
+        return plan(Spec.resolve(NodeClassifier(**options(**settings)).get_params()), store).kept["hidden layers"]
 
     for backbone in ("gcn", "sage", "gin", "rgcn"):
         assert layers(backbone=backbone) == 0

@@ -7,7 +7,7 @@ import torch
 
 from lignn import datasets
 from lignn.classifier import NodeClassifier
-from lignn.classifier.settings import Settings
+from lignn.classifier.spec import Spec
 from lignn.studies import labels_added, labels_added_report
 from lignn.studies.labels_added import RETRAINED, SOLVED, TRAINED_ON, Case
 
@@ -19,7 +19,7 @@ def test_the_shipped_study_can_be_built():
     assert {case.dataset for case in planned} == {"cora", "chameleon", "amazon_photo", "weekday"}
     assert len({case.identity for case in planned}) == len(planned) == 12
     for case in planned:
-        Settings.of(NodeClassifier(**case.parameters).get_params())
+        Spec.resolve(NodeClassifier(**case.parameters).get_params())
 
 
 def test_a_run_has_all_points_and_leaves_the_first_classifier_as_it_was():

@@ -4,11 +4,11 @@ import pytest
 import torch
 from torch import nn
 
-from lignn.training import Settings
+from lignn.training import Training
 from lignn.training.hooks import Averaging
 from tests.training.test_loop import run, setting, without_time
 
-AVERAGED = Settings(max_epochs=12, averaged_epochs=4, evaluate_every=3)
+AVERAGED = Training(max_epochs=12, averaged_epochs=4, evaluate_every=3)
 
 
 def test_is_the_plain_mean_first_and_a_moving_one_then():

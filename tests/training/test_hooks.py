@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import pytest
 import torch
 
-from lignn.training import End, Hook, Settings, checkpoint, train
+from lignn.training import End, Hook, Training, checkpoint, train
 from tests.training.test_loop import run, setting
 
 
@@ -57,19 +57,19 @@ def test_are_called_in_order_around_every_epoch():
 
 def test_an_epoch_that_is_not_evaluated_has_no_predictions_around_it():
     calls = []
-    trained([Noting(calls)], Settings(max_epochs=3, evaluate_every=3))
+    trained([Noting(calls)], Training(max_epochs=3, evaluate_every=3))
     assert calls.count("after_update") == 3
     assert calls.count("evaluating") == 2  # the first one and every third
 
 
 def test_the_first_reason_to_end_is_kept_and_all_hooks_are_called():
     calls = []
-    history = trained([Noting(calls, last=1), Noting(calls, last=1)], Settings(max_epochs=2))
+    history = trained([Noting(calls, last=1), Noting(calls, last=1)], Training(max_epochs=2))
     assert history.end is End.EPOCHS
     assert calls.count("after_epoch") == 4
 
 
-AVERAGED = Settings(max_epochs=6, averaged_epochs=3, teaching=1.0)
+AVERAGED = Training(max_epochs=6, averaged_epochs=3, teaching=1.0)
 
 
 @pytest.mark.parametrize("left_out", ["average", "taught", "eligible"])
@@ -96,7 +96,7 @@ def test_the_file_of_a_checkpoint_is_that_of_0_2(tmp_path, left_out):
 
 def test_a_later_attempt_replaces_the_checkpoint_of_an_earlier_one(tmp_path):
     path = tmp_path / "run"
-    run(Settings(max_epochs=2), path, run_id="one")
-    _, history = run(Settings(max_epochs=3), path, run_id="one/relaxed")
+    run(Training(max_epochs=2), path, run_id="one")
+    _, history = run(Training(max_epochs=3), path, run_id="one/relaxed")
     assert len(history.epochs) == 3
     assert checkpoint.read(path)["run"] == "one/relaxed"

@@ -16,7 +16,7 @@ from lignn.training import (
     Checkpoints,
     End,
     Interrupted,
-    Settings,
+    Training,
     Watch,
     checkpoint,
     f1_micro,
@@ -56,7 +56,7 @@ def without_time(history):
 def test_keeps_the_weights_of_the_best_epoch():
     weights = []
     method, history = run(
-        Settings(max_epochs=30), progress=lambda h: weights.append((len(h.epochs), h.best)), warm=False, dropout=0.0
+        Training(max_epochs=30), progress=lambda h: weights.append((len(h.epochs), h.best)), warm=False, dropout=0.0
     )
     assert history.end is End.EPOCHS
     assert len(history.epochs) == 30
@@ -68,31 +68,31 @@ def test_keeps_the_weights_of_the_best_epoch():
 
 
 def test_stops_after_the_patience():
-    _, history = run(Settings(max_epochs=500, patience=7))
+    _, history = run(Training(max_epochs=500, patience=7))
     assert history.end is End.PATIENCE
     assert len(history.epochs) - 1 - history.best == 7
 
 
 def test_only_epochs_from_the_first_on_may_be_chosen():
-    free = run(Settings(max_epochs=40))[1]
+    free = run(Training(max_epochs=40))[1]
     first = free.best + 3
-    _, history = run(Settings(max_epochs=40, first_epoch=first))
+    _, history = run(Training(max_epochs=40, first_epoch=first))
     assert without_time(history) == without_time(free)
     assert history.best == max(range(first, 40), key=lambda i: (history.epochs[i]["val"], -i))
-    _, stopped = run(Settings(max_epochs=500, patience=7, first_epoch=20))
+    _, stopped = run(Training(max_epochs=500, patience=7, first_epoch=20))
     assert stopped.best >= 20
     assert len(stopped.epochs) - 1 - stopped.best == 7
 
 
 def test_same_seed_same_result():
-    (first, a), (second, b) = (run(Settings(max_epochs=10)) for _ in range(2))
+    (first, a), (second, b) = (run(Training(max_epochs=10)) for _ in range(2))
     assert without_time(a) == without_time(b)
     assert all(torch.equal(v, second.state_dict()[k]) for k, v in first.state_dict().items())
 
 
 @pytest.mark.parametrize("killed_after", [1, 4, 9])
 def test_a_killed_run_resumes_to_the_same_end(tmp_path, killed_after):
-    resumes_to_the_same_end(Settings(max_epochs=12), tmp_path, killed_after)
+    resumes_to_the_same_end(Training(max_epochs=12), tmp_path, killed_after)
 
 
 def resumes_to_the_same_end(settings, tmp_path, killed_after):
@@ -140,7 +140,7 @@ def interrupted_in(part, number):
 @pytest.mark.parametrize("part", ["epoch", "evaluate"])
 def test_an_interrupted_run_resumes_to_the_same_end(tmp_path, part, scored):
     """Wherever in an epoch the interruption falls."""
-    path, settings = tmp_path / "run.safetensors", Settings(max_epochs=12)
+    path, settings = tmp_path / "run.safetensors", Training(max_epochs=12)
     with pytest.raises(Interrupted) as interruption:
         run(settings, path, prepare=interrupted_in(part, 4), scored=scored)
     assert len(interruption.value.history.epochs) == 3
@@ -158,7 +158,7 @@ def test_an_interrupted_run_leaves_what_a_shorter_one_would():
         train(method, problem, problem, score, torch.Generator().manual_seed(5))
     history = interruption.value.history
     assert history.end is End.INTERRUPTED
-    shorter, expected = run(Settings(max_epochs=6))
+    shorter, expected = run(Training(max_epochs=6))
     assert without_time(history) == without_time(expected)
     assert history.final == expected.final
     assert all(torch.equal(v, method.state_dict()[k]) for k, v in shorter.state_dict().items())
@@ -168,7 +168,7 @@ def test_an_interrupted_run_leaves_what_a_shorter_one_would():
 @pytest.mark.parametrize("window", ["checkpoint", "prediction"])
 def test_an_interruption_after_the_last_epoch_keeps_its_result(tmp_path, monkeypatch, window):
     """While the last checkpoint is written, or while the trained weights predict."""
-    settings, path, calls = Settings(max_epochs=4), tmp_path / "run.safetensors", []
+    settings, path, calls = Training(max_epochs=4), tmp_path / "run.safetensors", []
     expected = run(settings)[1]
     place = (checkpoint, "write") if window == "checkpoint" else (loop, "_predict")
     whole = getattr(*place)
@@ -203,17 +203,17 @@ def test_an_interruption_in_the_first_epoch_leaves_nothing_to_keep(tmp_path):
     with pytest.raises(KeyboardInterrupt) as interruption:
         run(path=path, prepare=interrupted_in("epoch", 1))
     assert interruption.type is KeyboardInterrupt
-    assert without_time(run(Settings(max_epochs=4), path)[1]) == without_time(run(Settings(max_epochs=4))[1])
+    assert without_time(run(Training(max_epochs=4), path)[1]) == without_time(run(Training(max_epochs=4))[1])
 
 
 def test_without_a_score_the_last_epoch_is_kept():
-    method, history = run(Settings(max_epochs=5, patience=2), scored=False)
+    method, history = run(Training(max_epochs=5, patience=2), scored=False)
     assert history.best == 4
     assert history.final == {}
     assert all("val" not in record for record in history.epochs)
     expected = []
     run(
-        Settings(max_epochs=5),
+        Training(max_epochs=5),
         prepare=lambda other: expected.append(other),
         progress=lambda _: expected.append({name: value.clone() for name, value in expected[0].state_dict().items()}),
     )
@@ -222,10 +222,10 @@ def test_without_a_score_the_last_epoch_is_kept():
 
 def test_the_checkpoint_of_another_run_is_refused(tmp_path):
     path = tmp_path / "run.safetensors"
-    run(Settings(max_epochs=2), path, run_id="one")
+    run(Training(max_epochs=2), path, run_id="one")
     before = path.read_bytes()
     with pytest.raises(InputError, match="checkpoint of another run"):
-        run(Settings(max_epochs=2), path, run_id="another")
+        run(Training(max_epochs=2), path, run_id="another")
     _, problem, score = setting()
     wider = Network(GCN(problem.x.shape[1], problem.labels.num_classes, hidden=65).double())
     with pytest.raises(InputError, match="checkpoint of another run"):
@@ -237,12 +237,12 @@ def test_damaged_checkpoint_is_one_sentence(tmp_path):
     path = tmp_path / "run.safetensors"
     path.write_bytes(b"not a checkpoint")
     with pytest.raises(InputError, match="delete it to start over"):
-        run(Settings(max_epochs=2), path)
+        run(Training(max_epochs=2), path)
 
 
 def test_no_changed_bit_of_a_checkpoint_goes_unnoticed(tmp_path):
     path = tmp_path / "run.safetensors"
-    run(Settings(max_epochs=2), path)
+    run(Training(max_epochs=2), path)
     content = path.read_bytes()
     header = int.from_bytes(content[:8], "little")
     generator = torch.Generator().manual_seed(0)
@@ -268,7 +268,7 @@ def test_a_checkpoint_of_every_kind_of_tensor(tmp_path):
 
 
 def test_records_are_plain_and_tell_of_every_solve():
-    _, history = run(Settings(max_epochs=3))
+    _, history = run(Training(max_epochs=3))
     for number, record in enumerate(json.loads(json.dumps(history.epochs))):
         assert record["epoch"] == number
         for solve in ("forward", "backward", "evaluation"):
@@ -303,13 +303,13 @@ def test_learns_what_can_be_learnt():
     generator = torch.Generator().manual_seed(0)
     backbone = GCN(3, 3, hidden=32, generator=generator).double()
     problem = Problem.of(graph, split.train, torch.float64)
-    settings = Settings(max_epochs=300, patience=300)
+    settings = Training(max_epochs=300, patience=300)
     history = train(Network(backbone), problem, problem, scorer(graph, split), generator, settings)
     assert history.best_record["val"] > 0.85
 
 
 def test_multilabel_training_runs_on_f1_micro():
-    _, history = run(Settings(max_epochs=5), multilabel=True)
+    _, history = run(Training(max_epochs=5), multilabel=True)
     assert all(0 <= record["val"] <= 1 for record in history.epochs)
 
 
@@ -341,4 +341,4 @@ def test_scores_need_labels():
 )
 def test_impossible_settings(wrong, message):
     with pytest.raises(ConfigError, match=message):
-        Settings(**wrong)
+        Training(**wrong)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from lignn.methods import Problem, build
-from lignn.training import Settings, train
+from lignn.training import Training, train
 from lignn.training.hooks import teaching
 from tests.problems import half_split, random_graph
 from tests.training.test_loop import resumes_to_the_same_end, run, setting, without_time
@@ -20,7 +20,7 @@ def taught(monkeypatch):
     monkeypatch.setattr(teaching, "EVERY", 3)
     monkeypatch.setattr(teaching, "LEARNED", 10.0)
     monkeypatch.setattr("lignn.labels.taught.SURE", 0.4)
-    return Settings(max_epochs=12, teaching=1.0)
+    return Training(max_epochs=12, teaching=1.0)
 
 
 def test_a_model_learns_from_what_it_is_sure_of(taught):
@@ -81,7 +81,7 @@ def test_a_killed_run_that_teaches_itself_resumes_to_the_same_end(tmp_path, kill
 def test_weights_that_were_trained_before_need_not_wait(monkeypatch):
     monkeypatch.setattr(teaching, "LEARNED", 10.0)
     monkeypatch.setattr("lignn.labels.taught.SURE", 0.4)
-    settings = Settings(max_epochs=12, teaching=1.0)
+    settings = Training(max_epochs=12, teaching=1.0)
     losses = []
     for each in (replace(settings, teaching=0.0), settings, replace(settings, goes_on=True)):
         _, history = run(each)

@@ -18,7 +18,7 @@ from lignn.bench.communities import write_tables
 from lignn.bench.timing import Record, Timing, record
 from lignn.classifier import NodeClassifier
 from lignn.classifier.fit import assembled
-from lignn.classifier.settings import Settings
+from lignn.classifier.spec import Spec
 from lignn.equilibrium import Implicit, Solution
 from lignn.graph import Split, splits
 from lignn.labels import KnownLabels
@@ -82,7 +82,7 @@ class Side:
     """
 
     def __init__(self, graph: StoredGraph, split: Split, batch_parts: int | None) -> None:
-        settings = Settings.of(NodeClassifier(**SETTINGS).get_params(deep=False))
+        settings = Spec.resolve(NodeClassifier(**SETTINGS).get_params(deep=False))
         assembly = assembled(settings, graph, KnownLabels.of(graph, split.train), split.test)
         self.method, self.problem = assembly.method, assembly.training
         self.batch_parts, self.carry = batch_parts, Carry()

@@ -12,22 +12,22 @@ from lignn.bench import textbook
 from lignn.bench.sides import LEARNING_RATE, MASK_RATE, Lignn, Task, Textbook, backbone, load_task
 from lignn.bench.timing import Record, Timing, record
 from lignn.methods import LIGNN
-from lignn.training import Settings, train
+from lignn.training import Training, train
 
 GRAPHS = ("chameleon", "amazon_photo")
-PAPER = Settings(lr=LEARNING_RATE, max_epochs=1000, patience=100)
+PAPER = Training(lr=LEARNING_RATE, max_epochs=1000, patience=100)
 """Training settings of the paper."""
 STEPS = 10
 """Maximum number of steps of a solve."""
 SPLITS = 2
 """With more splits, the textbook version would take hours on Photo."""
 
-Fit = Callable[[Task, int, Settings], dict[str, Any]]
+Fit = Callable[[Task, int, Training], dict[str, Any]]
 
 
 def run(quick: bool) -> Iterator[Record]:
     """Train on the first splits of the paper; the seed is the number of the split."""
-    settings = Settings(lr=LEARNING_RATE, max_epochs=5, patience=5) if quick else PAPER
+    settings = Training(lr=LEARNING_RATE, max_epochs=5, patience=5) if quick else PAPER
     sources: list[str | int] = [10_000] if quick else list(GRAPHS)
     for source in sources:
         outcomes: dict[str, list[dict[str, Any]]] = {name: [] for name in SIDES}
@@ -39,7 +39,7 @@ def run(quick: bool) -> Iterator[Record]:
         yield from _records(problem.graph.name, outcomes, settings)
 
 
-def fit_lignn(problem: Task, seed: int, settings: Settings, warm_start: bool = True) -> dict[str, Any]:
+def fit_lignn(problem: Task, seed: int, settings: Training, warm_start: bool = True) -> dict[str, Any]:
     """Train LI-GCN with lignn; by default each solve starts from the state of the last epoch."""
     start = perf_counter()
     side = Lignn(problem, STEPS, seed)
@@ -52,7 +52,7 @@ fit_as_published = partial(fit_lignn, warm_start=False)
 """Train LI-GCN with lignn; each solve starts from zero, as in Algorithm 1."""
 
 
-def fit_textbook(problem: Task, seed: int, settings: Settings) -> dict[str, Any]:
+def fit_textbook(problem: Task, seed: int, settings: Training) -> dict[str, Any]:
     """Train LI-GCN with PyG, with the same tolerances and the same early stopping."""
     start = perf_counter()
     c = problem.graph.num_classes
@@ -71,7 +71,7 @@ def fit_textbook(problem: Task, seed: int, settings: Settings) -> dict[str, Any]
 SIDES: dict[str, Fit] = {"lignn": fit_lignn, "lignn, cold starts": fit_as_published, "textbook": fit_textbook}
 
 
-def _records(case: str, outcomes: dict[str, list[dict[str, Any]]], settings: Settings) -> list[Record]:
+def _records(case: str, outcomes: dict[str, list[dict[str, Any]]], settings: Training) -> list[Record]:
     timings = {name: Timing(tuple(each["seconds"] for each in found)) for name, found in outcomes.items()}
     config = {"steps": STEPS, "mask_rate": MASK_RATE, "epochs": settings.max_epochs, "lr": settings.lr}
     records = []

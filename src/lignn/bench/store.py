@@ -12,7 +12,7 @@ from typing import Any
 from lignn.bench.communities import write_tables
 from lignn.bench.timing import Record, Timing, record
 from lignn.classifier import NodeClassifier, planning
-from lignn.classifier.settings import Settings
+from lignn.classifier.spec import Spec
 from lignn.errors import ConvergenceWarning
 from lignn.evaluation import peak
 from lignn.store import StoredGraph
@@ -85,7 +85,7 @@ def _train(arguments: tuple[str, str, dict[str, Any], str]) -> dict[str, Any]:
     path, side, parameters, memory = arguments
     stored, planned = StoredGraph(path), None
     if side == "streamed":
-        settings = Settings.of(NodeClassifier(**parameters).get_params(deep=False))
+        settings = Spec.resolve(NodeClassifier(**parameters).get_params(deep=False))
         plan = planning.plan(settings, stored, planning.parse_bytes(memory))
         plan.within(planning.parse_bytes(memory))
         stored, planned = stored.replace(keeps_features=plan.keeps_features), plan.total / 2**20

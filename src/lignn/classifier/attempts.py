@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from lignn.classifier.settings import Settings
+from lignn.classifier.spec import Spec
 from lignn.training import Assembly, End, History, Hook, Run, checkpoint
 
 RELAXED, FREE = "relaxed", "free"
@@ -38,22 +38,22 @@ class Attempt:
     """One training with labels held back.
 
     Attributes:
-        settings: its settings.
+        spec: its settings.
         later: what may come after it, in this order.
         started_over: what came before, as the end of a run's id: "/relaxed/free".
     """
 
-    settings: Settings
+    spec: Spec
     later: tuple[str, ...] = ()
     started_over: str = ""
 
     @classmethod
-    def first(cls, settings: Settings, file: Path | None = None, identity: str = "") -> Attempt:
+    def first(cls, spec: Spec, file: Path | None = None, identity: str = "") -> Attempt:
         """Return the attempt to begin with: as given, or the one that the checkpoint in `file` is of."""
-        later = () if settings.relaxed is None else (RELAXED,)
-        if settings.chooses_contraction:
-            settings, later = settings.with_contraction("proved"), (*later, FREE)
-        attempt = cls(settings, later)
+        later = () if spec.relaxed is None else (RELAXED,)
+        if spec.chooses_contraction:
+            spec, later = spec.with_contraction("proved"), (*later, FREE)
+        attempt = cls(spec, later)
         run = checkpoint.read(file).get("run", "") if file is not None and file.exists() else ""
         before = run.removeprefix(identity).split("/")[1:] if run.startswith(f"{identity}/") else []
         for how in before:
@@ -62,14 +62,14 @@ class Attempt:
 
     def then(self, how: str) -> Attempt:
         """Return the attempt that starts over."""
-        settings = self.settings.relaxed if how == RELAXED else self.settings.with_contraction(FREE)
-        assert settings is not None
-        return Attempt(settings, self.later[self.later.index(how) + 1 :], f"{self.started_over}/{how}")
+        spec = self.spec.relaxed if how == RELAXED else self.spec.with_contraction(FREE)
+        assert spec is not None
+        return Attempt(spec, self.later[self.later.index(how) + 1 :], f"{self.started_over}/{how}")
 
     def without_proof(self) -> Attempt:
         """Return the same attempt for a network of which nothing can be proved."""
         later = tuple(how for how in self.later if how != FREE)
-        return replace(self, settings=self.settings.with_contraction(FREE), later=later)
+        return replace(self, spec=self.spec.with_contraction(FREE), later=later)
 
 
 class Judge(Hook):
@@ -81,7 +81,7 @@ class Judge(Hook):
         assembled: returns the same for other settings, for the trial.
     """
 
-    def __init__(self, attempt: Attempt, assembly: Assembly, assembled: Callable[[Settings], Assembly]) -> None:
+    def __init__(self, attempt: Attempt, assembly: Assembly, assembled: Callable[[Spec], Assembly]) -> None:
         self.attempt, self.assembly, self.assembled = attempt, assembly, assembled
         self._decided = not attempt.later
         self._following: Attempt | None = None
@@ -89,7 +89,7 @@ class Judge(Hook):
     def after_epoch(self, run: Run, record: dict[str, Any]) -> End | None:  # noqa: ARG002
         """End training after the least number of epochs if nobody would use the rest of it."""
         history = run.history
-        known = history.end is None and len(history.epochs) >= self.attempt.settings.least_epochs
+        known = history.end is None and len(history.epochs) >= self.attempt.spec.least_epochs
         # One of several processes cannot end alone, and without a score there is no epoch to keep.
         if known and history.best >= 0 and run.inference.processes.count == 1 and self.following(history) is not None:
             return End.STOPPED
@@ -111,17 +111,17 @@ class Judge(Hook):
 
 def _underfits(judge: Judge, history: History) -> bool:
     """Return whether the training labels are fitted poorly, though there was time to learn them."""
-    least = judge.attempt.settings.least_epochs
+    least = judge.attempt.spec.least_epochs
     return len(history.epochs) >= least > _LAST and _is_poor(history, least, judge.assembly)
 
 
 def _is_too_tight(judge: Judge, history: History) -> bool:
     """Return whether the training labels are fitted poorly, and better by a short training without the proof."""
-    settings = judge.attempt.settings
-    count = min(len(history.epochs), settings.least_epochs)
+    spec = judge.attempt.spec
+    count = min(len(history.epochs), spec.least_epochs)
     if not _is_poor(history, count, judge.assembly):
         return False
-    free = settings.with_contraction(FREE)
+    free = spec.with_contraction(FREE)
     trial = judge.assembled(free).train(None, replace(free.training, max_epochs=count))
     return trial.end is End.EPOCHS and _late_loss(trial, count) < _LOWER * _late_loss(history, count)
 

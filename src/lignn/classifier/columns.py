@@ -16,7 +16,7 @@ from lignn.propagation.sparse import unit_rows
 from lignn.store import StoredGraph
 
 if TYPE_CHECKING:
-    from lignn.classifier.settings import Settings
+    from lignn.classifier.spec import Spec
     from lignn.features import FeatureTransform
     from lignn.graph.reading import Reading
 
@@ -45,17 +45,17 @@ def from_one_source(graph: Graph, table: bool) -> Graph:
     return graph.replace(x=None) if table else graph.replace(table=None)
 
 
-def learn(settings: Settings, graph: Graph, split: Split) -> FeatureTransform | None:
+def learn(spec: Spec, graph: Graph, split: Split) -> FeatureTransform | None:
     """Return what makes features of the graph's columns, None if its features are taken as they are.
 
     In the inductive setting it is learned from the nodes that are not held out, otherwise from all nodes.
 
     Args:
-        settings: with the choice of features.
+        spec: with the choice of features.
         graph: from one source.
         split: with the nodes that are held out.
     """
-    wanted = settings.values["features"]
+    wanted = spec.values["features"]
     if isinstance(graph, StoredGraph):
         return _of_store(wanted, graph)
     if wanted == "raw":
@@ -70,7 +70,7 @@ def learn(settings: Settings, graph: Graph, split: Split) -> FeatureTransform | 
         return None
     from lignn.features import Preparation  # imports pyarrow, which is slow and not needed without tables
 
-    seen = graph.is_row & ~split.held_out if settings.values["inductive"] else graph.is_row
+    seen = graph.is_row & ~split.held_out if spec.values["inductive"] else graph.is_row
     return Preparation.fit(graph.columns, None if seen.all() else seen.numpy(), graph.name)
 
 
@@ -83,13 +83,13 @@ def _of_store(wanted: Any, graph: StoredGraph) -> FeatureTransform | None:
     return graph.preparation
 
 
-def prepared(graph: Graph, preparation: FeatureTransform | None, settings: Settings) -> Graph:
+def prepared(graph: Graph, preparation: FeatureTransform | None, spec: Spec) -> Graph:
     """Return `graph` with features that `preparation` makes of its columns.
 
     Without a preparation they are taken as they are, but for rows of sparse features: these may be divided by their
     lengths, so that a long text counts as much as a short one.
     """
-    unit = preparation is None and settings.values.get("unit_rows", False) and settings.values["features"] != "raw"
+    unit = preparation is None and spec.values.get("unit_rows", False) and spec.values["features"] != "raw"
     if isinstance(graph, StoredGraph):
         return graph.replace(unit_rows=unit)
     if preparation is None:

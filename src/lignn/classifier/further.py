@@ -27,24 +27,24 @@ def go_on(fitted: Fitted, known: KnownLabels, truth: Graph, epochs: int) -> Fitt
     If validation labels are left that are not known, the best of the epochs is kept and calibrated again.
     Otherwise the last epoch is kept and the calibration stays.
     """
-    settings = fitted.settings
-    known = imbalance.weighted(settings, fitted.classes, known)
+    spec = fitted.spec
+    known = imbalance.weighted(spec, fitted.classes, known)
     problem = fitted.prediction.problem.knowing(known)
     method = copy.deepcopy(fitted.prediction.bound.method)
     held_out = fitted.split.val & truth.labelled & ~known.mask
     unseen = fitted.split.held_out & ~known.mask
-    seen = problem.without_edges_at(unseen) if settings.values["inductive"] else problem
+    seen = problem.without_edges_at(unseen) if spec.values["inductive"] else problem
     scored = problem.space.count(held_out) > 0  # of all processes, which must do the same
-    decides = settings.log_loss_decides
+    decides = spec.log_loss_decides
     score = score_on(truth, {"val": held_out}, fitted.metric, problem.space, decides) if scored else None
-    generator = torch.Generator().manual_seed(_further_seed(settings.values["seed"], fitted.further))
-    options = replace(settings.training, max_epochs=epochs, patience=epochs, goes_on=True)
+    generator = torch.Generator().manual_seed(_further_seed(spec.values["seed"], fitted.further))
+    options = replace(spec.training, max_epochs=epochs, patience=epochs, goes_on=True)
     assembly = Assembly(method, seen, problem, generator, of_labelled_types(truth, known.mask))
     history = assembly.train(score, options, _carry(fitted))
     split = fitted.split if history.end is End.NOTHING_TO_TRAIN else with_training(fitted.split, known.mask)
     prediction = predicted(history)
     outcome = Outcome.of(prediction, truth, held_out)
-    calibration = calibrate(outcome.probabilities, outcome.truth) if settings.values["calibrate"] else None
+    calibration = calibrate(outcome.probabilities, outcome.truth) if spec.values["calibrate"] else None
     return replace(
         fitted,
         split=split,

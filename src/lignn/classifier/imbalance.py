@@ -14,7 +14,7 @@ import torch
 from sklearn.utils.class_weight import compute_class_weight
 from torch import Tensor
 
-from lignn.classifier.settings import Settings
+from lignn.classifier.spec import Spec
 from lignn.declarations import DEFAULT_METRIC, METRICS, OF_LOSS
 from lignn.errors import ConfigError, ImbalanceWarning, InputError
 from lignn.graph import Split
@@ -27,9 +27,9 @@ FEWEST = 10
 """Number of nodes below which predictions of one class only, or a score beside a guess, say nothing."""
 
 
-def weighted(settings: Settings, classes: Classes, known: KnownLabels) -> KnownLabels:
+def weighted(spec: Spec, classes: Classes, known: KnownLabels) -> KnownLabels:
     """Return the labels to train on with the weights of their classes; the weights follow from these labels alone."""
-    wanted = settings.values.get(OF_LOSS)
+    wanted = spec.values.get(OF_LOSS)
     if wanted is None:
         return known
     if known.multilabel:
@@ -66,16 +66,16 @@ def _by_number(classes: Classes, weights: Mapping[Any, Any]) -> dict[int, float]
     return found
 
 
-def metric_of(settings: Settings, known: KnownLabels) -> Metric:
+def metric_of(spec: Spec, known: KnownLabels) -> Metric:
     """Return the metric that chooses the epoch, by the labels to train on if none is given."""
-    given = settings.values.get("metric")
-    return Metric.of(DEFAULT_METRIC if given is None and settings.values["preset"] == "paper" else given, known)
+    given = spec.values.get("metric")
+    return Metric.of(DEFAULT_METRIC if given is None and spec.values["preset"] == "paper" else given, known)
 
 
-def about_metric(settings: Settings, metric: Metric, known: KnownLabels, classes: Classes) -> str | None:
+def about_metric(spec: Spec, metric: Metric, known: KnownLabels, classes: Classes) -> str | None:
     """Say that another metric than F1-micro was chosen, and why; None if it was not."""
     uneven = majority(known)
-    if uneven is None or "metric" in settings.values or metric.name == DEFAULT_METRIC:
+    if uneven is None or "metric" in spec.values or metric.name == DEFAULT_METRIC:
         return None
     return (
         f"class {classes.names[uneven[0]]!r} has {uneven[1]:.1%} of the training labels, so {metric.declared.title} "

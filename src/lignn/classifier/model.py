@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from lignn.classifier.calibration import Calibration, Outcome
 from lignn.classifier.columns import Inputs
-from lignn.classifier.settings import Settings
+from lignn.classifier.spec import Spec
 from lignn.errors import ConfigError, InputError, did_you_mean
 from lignn.graph import Graph, Split
 from lignn.labels import Classes
@@ -30,7 +30,7 @@ class Model(Protocol):
     """All that a prediction on another graph needs; `Fitted` has it, and a graph of its own.
 
     Attributes:
-        settings: the settings it was fitted with.
+        spec: the settings it was fitted with.
         classes: the classes that it tells apart.
         history: history of training.
         calibration: None if not wanted, or if there were too few held-out labels.
@@ -41,7 +41,7 @@ class Model(Protocol):
     """
 
     @property
-    def settings(self) -> Settings: ...  # noqa: D102
+    def spec(self) -> Spec: ...  # noqa: D102
 
     @property
     def classes(self) -> Classes: ...  # noqa: D102
@@ -70,7 +70,7 @@ class Fitted:
     """The result of fitting.
 
     Attributes:
-        settings: the settings it was fitted with.
+        spec: the settings it was fitted with.
         classes: the classes that it tells apart.
         graph: the graph it works on.
         split: the split it was fitted with; nodes that `refit` or updates have trained on are in its training part.
@@ -86,7 +86,7 @@ class Fitted:
             too few labels, and for models of lignn 0.2 and before.
     """
 
-    settings: Settings
+    spec: Spec
     classes: Classes
     graph: Graph
     split: Split
@@ -123,7 +123,7 @@ class Fitted:
 class HandedOn:
     """A model without the graph it was trained on: no features, labels or ids of it; see `Model`."""
 
-    settings: Settings
+    spec: Spec
     classes: Classes
     history: History
     calibration: Calibration | None

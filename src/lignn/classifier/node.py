@@ -30,8 +30,8 @@ from lignn.classifier.draft import Draft
 from lignn.classifier.editing import GraphEditing
 from lignn.classifier.model import Estimator, Fitted, Model
 from lignn.classifier.report import about_fit
-from lignn.classifier.settings import Settings
 from lignn.classifier.sharing import gathered
+from lignn.classifier.spec import Spec
 from lignn.classifier.update import Update, relabelled, solve_again
 from lignn.declarations import DEFAULT_BACKBONE, DEFAULT_METHOD
 from lignn.equilibrium import Gradient
@@ -216,10 +216,10 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
             progress: called with the history after every epoch.
             checkpoint: file to write training to as it goes, and to go on from if it is there.
         """
-        settings = Settings.of(self.get_params(deep=False))
+        spec = Spec.resolve(self.get_params(deep=False))
         file = None if checkpoint is None else Path(checkpoint)
         split = fit.split_for(graph, split, level=1)
-        self._take(fit.fit(settings, graph, split, progress, file))
+        self._take(fit.fit(spec, graph, split, progress, file))
         warn_if_unsolved(self._fitted.prediction)
         if self._fitted.interrupted:
             raise KeyboardInterrupt

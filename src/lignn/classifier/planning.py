@@ -14,7 +14,7 @@ import torch
 from lignn.backbones import Backbone
 from lignn.backbones.registry import factory_of, names_with
 from lignn.backbones.stack import ConvolutionStack
-from lignn.classifier.settings import Settings
+from lignn.classifier.spec import Spec
 from lignn.errors import ConfigError
 from lignn.labels import Classes, KnownLabels
 from lignn.methods import Problem
@@ -94,33 +94,33 @@ class Plan:
         return "\n".join(lines + ([] if self.seconds is None else [f"at most about {self.seconds:.3g} s an epoch"]))
 
 
-def plan(settings: Settings, graph: StoredGraph, memory: int | None = None) -> Plan:
+def plan(spec: Spec, graph: StoredGraph, memory: int | None = None) -> Plan:
     """Choose what to keep within `memory` bytes for each process; without a limit, all that saves time.
 
     Raises:
         ConfigError: if the method cannot be streamed, or does not fit into the memory.
     """
-    check(settings)
-    check_batches(settings, graph)
+    check(spec)
+    check_batches(spec, graph)
     mine = graph.mine()
-    n, width, c = mine.num_nodes, settings.dtype.itemsize, len(Classes.of(graph))
-    hidden = hidden_width(settings)
-    states = STATES + (2 * _memory_of_solver(settings) if settings.values.get("solver") != "picard" else 0)
+    n, width, c = mine.num_nodes, spec.dtype.itemsize, len(Classes.of(graph))
+    hidden = hidden_width(spec)
+    states = STATES + (2 * _memory_of_solver(spec) if spec.values.get("solver") != "picard" else 0)
     arrays = graph.manifest["arrays"]
     sparse = "x_data" in arrays
     parts = [graph.manifest["parts"][direction] for direction in graph.manifest["parts"]]
     entries = max(part["local"] + part["halo"] for each in parts for part in each)
     halo = max(part["nodes"] for each in parts for part in each)
-    deep = _is_deep(settings, graph)
+    deep = _is_deep(spec, graph)
     layers = 3 * n * hidden * width if deep else 0
-    batch = settings.training.batch_parts
+    batch = spec.training.batch_parts
     kept = {
         "program": PROGRAM,
         "states": states * n * c * width,
         "labels and degrees": PER_NODE * n + 3 * n * width,
         "one part": entries * width + 2 * halo * c * width,
         "one block": 12 * BLOCK * hidden * width,
-        "dropout": n * hidden // 8 + 20 * n if settings.values.get("dropout") else 0,
+        "dropout": n * hidden // 8 + 20 * n if spec.values.get("dropout") else 0,
         "hidden layers": layers,
         "history": 0 if batch is None else _PRODUCTS * n * (hidden if deep else c) * width,
     }
@@ -140,27 +140,27 @@ def plan(settings: Settings, graph: StoredGraph, memory: int | None = None) -> P
     return Plan(chosen, kept, {"edges": int(edges * share), "features": x}, batches=batches)
 
 
-def timed(chosen: Plan, settings: Settings, graph: StoredGraph) -> Plan:
+def timed(chosen: Plan, spec: Spec, graph: StoredGraph) -> Plan:
     """Return the plan with the estimated seconds of an epoch, from a step without features and a block of them."""
     mine = graph.mine()
     n, c, d = mine.num_nodes, len(Classes.of(graph)), graph.num_features
-    zeros = torch.zeros(n, c, dtype=settings.dtype)
+    zeros = torch.zeros(n, c, dtype=spec.dtype)
     nothing = KnownLabels(torch.zeros(n, dtype=torch.bool), zeros, share=mine.share)
     problem: Any = Problem.with_labels(mine, nothing)
     x = problem.x
-    problem = replace(problem, x=StoredRows.empty(x.share, settings.dtype))
-    if settings.chooses_contraction:
-        settings = settings.with_contraction("free")  # the promise does not change the time of a step
-    method = settings.build(0, c, torch.Generator().manual_seed(0), graph.edge_types)
-    bound: Any = method.to(settings.dtype).eval().on(problem)
+    problem = replace(problem, x=StoredRows.empty(x.share, spec.dtype))
+    if spec.chooses_contraction:
+        spec = spec.with_contraction("free")  # the promise does not change the time of a step
+    method = spec.build(0, c, torch.Generator().manual_seed(0), graph.edge_types)
+    bound: Any = method.to(spec.dtype).eval().on(problem)
     step = bound.map or (lambda _: type(bound)(method, problem).probabilities)
     with torch.no_grad():
         seconds = _seconds(lambda: step(nothing.onehot))
         if chosen.streamed["features"]:
-            block = torch.zeros(min(BLOCK, n), d, dtype=settings.dtype)
-            weight = torch.zeros(d, hidden_width(settings), dtype=settings.dtype)
+            block = torch.zeros(min(BLOCK, n), d, dtype=spec.dtype)
+            weight = torch.zeros(d, hidden_width(spec), dtype=spec.dtype)
             seconds += _seconds(lambda: block @ weight) * n / len(block)
-    steps = settings.values.get("max_steps") or 1
+    steps = spec.values.get("max_steps") or 1
     exact = 0 if chosen.batches is None else steps + 1  # what visits begin with
     return replace(chosen, seconds=seconds * (steps_of_epoch(steps) + exact))
 
@@ -180,23 +180,22 @@ def _seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def hidden_width(settings: Settings) -> int:
+def hidden_width(spec: Spec) -> int:
     """Return the width of the hidden layers."""
-    return int(settings.network().get("hidden", 64))
+    return int(spec.network().get("hidden", 64))
 
 
-def check(settings: Settings) -> None:
+def check(spec: Spec) -> None:
     """Raise if the method or its network cannot be streamed."""
-    if settings.method not in METHODS or settings.learns_rows:
-        name = f"{settings.name} over {settings.method_options['base']}" if settings.learns_rows else settings.name
+    if spec.method not in METHODS or spec.learns_rows:
+        name = f"{spec.name} over {spec.method_options['base']}" if spec.learns_rows else spec.name
         raise ConfigError(f"method: {name} needs the graph in memory; of a store, use {', '.join(METHODS)} on networks")
-    network = settings.backbone if isinstance(settings.backbone, torch.nn.Module) else factory_of(settings.backbone)
+    network = spec.backbone if isinstance(spec.backbone, torch.nn.Module) else factory_of(spec.backbone)
     if not getattr(network, "streams", False):
         raise ConfigError(
-            f"backbone: {settings.backbone!r} needs the graph in memory; of a store, use "
-            f"{', '.join(names_with('streams'))}"
+            f"backbone: {spec.backbone!r} needs the graph in memory; of a store, use {', '.join(names_with('streams'))}"
         )
-    norm = network.norm if isinstance(network, ConvolutionStack) else settings.backbone_options.get("norm")
+    norm = network.norm if isinstance(network, ConvolutionStack) else spec.backbone_options.get("norm")
     if norm == "batch":
         raise ConfigError(
             "norm: batch normalisation has statistics of all nodes, so it needs the graph in memory; of a store, use "
@@ -204,12 +203,12 @@ def check(settings: Settings) -> None:
         )
 
 
-def check_batches(settings: Settings, graph: StoredGraph) -> None:
+def check_batches(spec: Spec, graph: StoredGraph) -> None:
     """Raise if the batches that are wanted cannot be trained on."""
-    size, parts = settings.training.batch_parts, len(graph.manifest["sizes"])
+    size, parts = spec.training.batch_parts, len(graph.manifest["sizes"])
     if size is None:
         return
-    if settings.method == "label_reuse":
+    if spec.method == "label_reuse":
         raise ConfigError("batch_parts: label_reuse makes a fixed number of passes over the graph; use lignn or lae")
     if graph.processes.count > 1:
         raise ConfigError("batch_parts: batches are visited by one process; leave out --workers")
@@ -217,13 +216,13 @@ def check_batches(settings: Settings, graph: StoredGraph) -> None:
         raise ConfigError(f"batch_parts: {graph.name} has {parts} parts, {size} are wanted in a batch; give fewer")
 
 
-def _memory_of_solver(settings: Settings) -> int:
-    return int(getattr(settings.values.get("solver"), "memory", 5)) if settings.values.get("max_steps") else 0
+def _memory_of_solver(spec: Spec) -> int:
+    return int(getattr(spec.values.get("solver"), "memory", 5)) if spec.values.get("max_steps") else 0
 
 
-def _is_deep(settings: Settings, graph: StoredGraph) -> bool:
+def _is_deep(spec: Spec, graph: StoredGraph) -> bool:
     """Return whether a network propagates its hidden layers, which takes more memory."""
-    method = settings.build(graph.num_features, len(Classes.of(graph)), torch.Generator(), graph.edge_types)
+    method = spec.build(graph.num_features, len(Classes.of(graph)), torch.Generator(), graph.edge_types)
     return any(part.is_deep for part in method.modules() if isinstance(part, Backbone))
 
 

@@ -11,16 +11,16 @@ from typing import Any
 from safetensors.torch import save
 from torch import nn
 
-from lignn.classifier.settings import Settings
+from lignn.classifier.spec import Spec
 from lignn.graph import Graph, Split
 from lignn.training.checkpoint import flatten
 
 
-def of(settings: Settings, graph: Graph, split: Split) -> str:
+def of(spec: Spec, graph: Graph, split: Split) -> str:
     """Return a hash that differs where training would: for another graph, split or setting."""
-    named = [_identity(part) for part in (settings.method, settings.backbone, settings.values["features"])]
-    values = {name: value for name, value in settings.values.items() if name != "features"}
-    plain = [sorted(options.items()) for options in (values, settings.method_options, settings.backbone_options)]
+    named = [_identity(part) for part in (spec.method, spec.backbone, spec.values["features"])]
+    values = {name: value for name, value in spec.values.items() if name != "features"}
+    plain = [sorted(options.items()) for options in (values, spec.method_options, spec.backbone_options)]
     text = f"{graph.replace(splits=(split,)).fingerprint()} {named} {plain}"
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -39,7 +39,7 @@ from lignn.classifier.certificate import warn_if_unsolved
 from lignn.classifier.columns import Inputs
 from lignn.classifier.config_file import CONFIG, FILES, FORMAT, GRAPH, HISTORY, MISFITS, WEIGHTS
 from lignn.classifier.model import Fitted, HandedOn, Model
-from lignn.classifier.settings import Settings
+from lignn.classifier.spec import Spec
 from lignn.declarations import OF_LOSS
 from lignn.equilibrium import Gradient, Solution, Status
 from lignn.equilibrium.solvers import Solver
@@ -82,8 +82,8 @@ def write(
     """
     if isinstance(model, Fitted) and not model.prediction.problem.processes.is_first:
         return
-    weight = {OF_LOSS: imbalance.by_name(model.classes, model.settings.parameters.get(OF_LOSS))}
-    plain, objects = _plain_parameters({**model.settings.parameters, **weight})
+    weight = {OF_LOSS: imbalance.by_name(model.classes, model.spec.given.get(OF_LOSS))}
+    plain, objects = _plain_parameters({**model.spec.given, **weight})
     record, arrays = columns.state(model.preparation, graph)
     own = model if isinstance(model, Fitted) and graph else None
     files = FILES if own else (WEIGHTS, HISTORY)
@@ -104,7 +104,7 @@ def write(
             "parameters": plain,
             "objects": objects,
             "resolved": {
-                name: weight.get(name, value) for name, value in model.settings.values.items() if name not in objects
+                name: weight.get(name, value) for name, value in model.spec.values.items() if name not in objects
             },
             "classes": {"names": model.classes.names, "multilabel": model.classes.multilabel},
             "graph": _statistics(own.graph) if own else None,
@@ -204,22 +204,22 @@ def load(
 
 
 def _restored(path: Path, config: dict[str, Any], parameters: dict[str, Any]) -> Model:
-    settings = Settings.of(parameters, config["resolved"])
+    spec = Spec.resolve(parameters, config["resolved"])
     with safe_open(path / WEIGHTS, "pt") as file:
         tensors = unflatten({key: file.get_tensor(key) for key in file.keys()})  # noqa: SIM118
-    model = _without_graph(path, config, settings, tensors)
+    model = _without_graph(path, config, spec, tensors)
     return _with_graph(path, config, model, tensors) if config["graph"] else model
 
 
-def _without_graph(path: Path, config: dict[str, Any], settings: Settings, tensors: dict[str, Any]) -> HandedOn:
+def _without_graph(path: Path, config: dict[str, Any], spec: Spec, tensors: dict[str, Any]) -> HandedOn:
     classes = Classes(tuple(config["classes"]["names"]), config["classes"]["multilabel"])
     told = config["inputs"]
     names, types = (None if told[part] is None else tuple(told[part]) for part in ("feature_names", "edge_types"))
     reading = None if told["reading"] is None else Reading.restored(told["reading"])
     inputs = Inputs(told["num_features"], names, types, reading)
     generator = torch.Generator().manual_seed(0)
-    method = settings.build(inputs.num_features, len(classes), generator, inputs.edge_types)
-    method.to(settings.device, settings.dtype)
+    method = spec.build(inputs.num_features, len(classes), generator, inputs.edge_types)
+    method.to(spec.device, spec.dtype)
     weights = config["more_weights"] | tensors.get("weights", {})
     dropped = config["dropped_weight"]
     method.load_state_dict({name: value for name, value in weights.items() if name.split(".")[-1] != dropped})
@@ -228,22 +228,22 @@ def _without_graph(path: Path, config: dict[str, Any], settings: Settings, tenso
     epochs = [json.loads(line) for line in (path / HISTORY).read_text(encoding="utf-8").splitlines()]
     history = History(epochs, told["best"], None if end is None else End(end), told["final"])
     calibration = None if config["calibration"] is None else Calibration(**config["calibration"])
-    preparation = columns.restored(config["features"], tensors.get("features", {}), settings.values["features"])
+    preparation = columns.restored(config["features"], tensors.get("features", {}), spec.values["features"])
     metric = Metric(**told.get("metric", {}))
-    return HandedOn(settings, classes, history, calibration, preparation, metric, method, inputs)
+    return HandedOn(spec, classes, history, calibration, preparation, metric, method, inputs)
 
 
 def _with_graph(path: Path, config: dict[str, Any], model: HandedOn, tensors: dict[str, Any]) -> Fitted:
-    settings, told = model.settings, config["training"]
+    spec, told = model.spec, config["training"]
     graph = _graph(path / GRAPH).replace(name=config["graph"]["name"], reading=model.inputs.reading)
     rows, held = rows_of(graph), tensors["known"]
     known = KnownLabels(held["mask"][rows], held["onehot"][rows], model.classes.multilabel, share=share_of(graph))
-    ready = columns.prepared(graph, model.preparation, model.settings)
-    bound = model.method.on(Problem.with_labels(ready, known).to(settings.device))
-    moved = {name: tensors[name][rows].to(settings.device) for name in ("probabilities", "state") if name in tensors}
+    ready = columns.prepared(graph, model.preparation, model.spec)
+    bound = model.method.on(Problem.with_labels(ready, known).to(spec.device))
+    moved = {name: tensors[name][rows].to(spec.device) for name in ("probabilities", "state") if name in tensors}
     solution = _solution(config["solution"], moved.get("state"))
     return Fitted(
-        settings,
+        spec,
         model.classes,
         graph,
         Split(**{part: mask[rows] for part, mask in tensors["split"].items()}),

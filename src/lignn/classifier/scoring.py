@@ -143,7 +143,7 @@ def elsewhere(model: Model, graph: Graph | None) -> Graph | None:
     aligned = model.classes.align(aligned)
     if own is not None and _same_content(aligned, model.classes.align(own)):
         return None
-    return columns.prepared(aligned, model.preparation, model.settings)
+    return columns.prepared(aligned, model.preparation, model.spec)
 
 
 def _same_content(one: Graph, other: Graph) -> bool:
@@ -211,20 +211,20 @@ def labels_by_now(fitted: Fitted) -> Graph:
 
 def bind(model: Model, graph: Graph, labels: KnownLabels) -> BoundMethod:
     """Bind the trained method to a graph, whose features are prepared, with known labels."""
-    graph = columns.prepared(graph, model.preparation, model.settings)
-    return model.method.on(Problem.with_labels(graph, labels).to(model.settings.device))
+    graph = columns.prepared(graph, model.preparation, model.spec)
+    return model.method.on(Problem.with_labels(graph, labels).to(model.spec.device))
 
 
 def _predicted(fitted: Fitted, inputs: Tensor) -> Prediction:
     """Predict with some labels of the fitted graph; its features are not looked at again."""
-    labels = fitted.classes.known(labels_by_now(fitted), inputs, fitted.settings.dtype).to(fitted.settings.device)
+    labels = fitted.classes.known(labels_by_now(fitted), inputs, fitted.spec.dtype).to(fitted.spec.device)
     return fitted.prediction.bound.with_labels(labels).solve()
 
 
 def _predicted_elsewhere(model: Model, other: Graph, inputs: Tensor) -> Prediction:
     """Predict with some labels of an aligned graph."""
-    labels = model.classes.known(other, inputs, model.settings.dtype).to(model.settings.device)
-    return model.method.on(Problem.with_labels(other, labels).to(model.settings.device)).solve()
+    labels = model.classes.known(other, inputs, model.spec.dtype).to(model.spec.device)
+    return model.method.on(Problem.with_labels(other, labels).to(model.spec.device)).solve()
 
 
 def _inputs(fitted: Fitted, known: Any) -> Tensor:
@@ -262,7 +262,7 @@ def _part(model: Model, split: Split | None, name: str, graph: Graph) -> Tensor:
         name == "val"
         and isinstance(model, Fitted)
         and split is model.split
-        and model.settings.values["refit"]
+        and model.spec.values["refit"]
         and not (mask & graph.labelled).any()
     ):
         raise InputError(

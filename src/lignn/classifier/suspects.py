@@ -81,8 +81,8 @@ def suspects(fitted: Fitted, k: int = 10, folds: int = 5) -> Suspects:
         raise InputError("suspects: a node may have several classes here; only labels of one class per node are judged")
     graph, known = scoring.labels_by_now(fitted), fitted.prediction.problem.labels.mask
     assert graph.y is not None
-    fold = fold_of_each(graph.y, known, int(folds), fitted.settings.values["seed"])
-    probabilities = torch.full((graph.num_nodes, len(fitted.classes)), float("nan"), dtype=fitted.settings.dtype)
+    fold = fold_of_each(graph.y, known, int(folds), fitted.spec.values["seed"])
+    probabilities = torch.full((graph.num_nodes, len(fitted.classes)), float("nan"), dtype=fitted.spec.dtype)
     for number in range(int(folds)):
         judged = _judgeable(graph.y, fold, number)
         if judged.any():
@@ -114,7 +114,7 @@ def _without(fitted: Fitted, graph: Graph, known: Tensor, fold: Tensor) -> Tenso
     with warnings.catch_warnings():
         for kind in (ConvergenceWarning, ImbalanceWarning):
             warnings.simplefilter("ignore", kind)
-        again = fit.fit(fitted.settings, hidden, split, None, None)
+        again = fit.fit(fitted.spec, hidden, split, None, None)
     return calibrated(again.prediction.probabilities.cpu(), again.calibration, multilabel=False)
 
 

@@ -17,7 +17,7 @@ from lignn.declarations import DEFAULT_METRIC, METRICS
 
 if TYPE_CHECKING:
     from lignn.classifier import NodeClassifier
-    from lignn.classifier.settings import Settings
+    from lignn.classifier.spec import Spec
     from lignn.cli.running import Running
     from lignn.graph import Graph
     from lignn.store import StoredGraph
@@ -141,9 +141,9 @@ def _read(named: NamedGraph, classifier: NodeClassifier, workers: int, memory: s
 def _planned(classifier: NodeClassifier, graph: StoredGraph, memory: str | None, quiet: bool) -> Graph:
     """Choose what to keep in memory, time a step, and print the plan."""
     from lignn.classifier import planning
-    from lignn.classifier.settings import Settings
+    from lignn.classifier.spec import Spec
 
-    settings = Settings.of(classifier.get_params(deep=False))
+    settings = Spec.resolve(classifier.get_params(deep=False))
     allowed = None if memory is None else planning.parse_bytes(memory)
     chosen = planning.plan(settings, graph, allowed)
     chosen.within(allowed)
@@ -155,12 +155,12 @@ def _planned(classifier: NodeClassifier, graph: StoredGraph, memory: str | None,
 
 
 def _resolved(classifier: NodeClassifier) -> dict[str, Any]:
-    from lignn.classifier.settings import Settings
+    from lignn.classifier.spec import Spec
 
-    return resolved(Settings.of(classifier.get_params(deep=False)))
+    return resolved(Spec.resolve(classifier.get_params(deep=False)))
 
 
-def resolved(settings: Settings) -> dict[str, Any]:
+def resolved(settings: Spec) -> dict[str, Any]:
     """Return every setting, the preset's among them; without those that the network does not have.
 
     A value that only a preset can have is left out: the preset sets it again. So is one that `fit` may still change.

@@ -110,7 +110,7 @@ def resolved(classifier: AutoClassifier) -> dict[str, Any]:
     """Return every setting of the model that was found, for `lignn fit --config`."""
     from lignn.cli.fit import resolved as of_settings
 
-    return of_settings(classifier._fitted.settings)
+    return of_settings(classifier._fitted.spec)
 
 
 def _say(

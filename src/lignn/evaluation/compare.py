@@ -11,7 +11,7 @@ from typing import Any
 
 from lignn.classifier import NodeClassifier, imbalance
 from lignn.classifier.holdout import hold_back
-from lignn.classifier.settings import Settings
+from lignn.classifier.spec import Spec
 from lignn.datasets.sources import Source
 from lignn.declarations import (
     BASELINE,
@@ -79,7 +79,7 @@ def plan(
             raise InputError(f"there is no method {method!r} to compare; {did_you_mean(method, known)}")
     if methods is not None and not set(methods) - {BASELINE}:
         raise InputError(f"there is nothing to compare {BASELINE} with; name another method")
-    Settings.of(NodeClassifier(**parameters).get_params(deep=False)).network()  # refuses what no method takes
+    Spec.resolve(NodeClassifier(**parameters).get_params(deep=False)).network()  # refuses what no method takes
     wanted = set(_fitting(source.read(), known) if methods is None else methods) | {BASELINE}
     first = parameters.get("seed", 0)
     return [
@@ -196,7 +196,7 @@ def compare(
 
 def metric_of(graph: Graph, parameters: Mapping[str, Any]) -> tuple[str, str | None]:
     """Return the metric of all runs, and why it was chosen if none is given: by the first split's training labels."""
-    settings = Settings.of(NodeClassifier(**parameters).get_params(deep=False))
+    settings = Spec.resolve(NodeClassifier(**parameters).get_params(deep=False))
     split = split_of(graph, parameters.get("seed", 0))
     known = KnownLabels.of(graph, split.train & graph.labelled)
     metric = imbalance.metric_of(settings, known)

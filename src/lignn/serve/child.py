@@ -39,9 +39,9 @@ def main(folder: Path) -> int:
 
 
 def _epochs(classifier: Any) -> int:
-    from lignn.classifier.settings import Settings
+    from lignn.classifier.spec import Spec
 
-    return Settings.of(classifier.get_params(deep=False)).training.max_epochs
+    return Spec.resolve(classifier.get_params(deep=False)).training.max_epochs
 
 
 def _say(told: dict[str, Any]) -> None:

@@ -105,7 +105,7 @@ def _announce(
     if tell is not None:
         tell({"address": address, "version": state.version, "journal": journal, "skipped": list(engine.skipped)})
         return
-    made = "no model yet" if state.fitted is None else f"{state.fitted.settings.name}, {len(state.classes)} classes"
+    made = "no model yet" if state.fitted is None else f"{state.fitted.spec.name}, {len(state.classes)} classes"
     typer.echo(f"{address}: {state.graph.name}, {state.graph.num_nodes} nodes, {made}, version {state.version}")
     typer.echo(f"labels and other changes: {journal}" + (f"; page: {address}/" if page else ""))
     for line in engine.skipped:

@@ -151,11 +151,11 @@ class Service:
         quality = await self.quality(state)
         measured = ("nodes", "score", "roc_auc", "seen_since")
         graph, fitted = state.graph, state.fitted
-        values = {} if fitted is None else {name: _plain(value) for name, value in fitted.settings.values.items()}
+        values = {} if fitted is None else {name: _plain(value) for name, value in fitted.spec.values.items()}
         calibration = None if fitted is None or fitted.calibration is None else asdict(fitted.calibration)
         return {
             "version": state.version,
-            "model": None if fitted is None else {"method": fitted.settings.name, "settings": values},
+            "model": None if fitted is None else {"method": fitted.spec.name, "settings": values},
             "replaced": engine.place.identity() != engine.identity,
             "graph": {
                 "name": graph.name,

@@ -41,7 +41,7 @@ class RunConfig:
         backbone: `name` and options; empty for a method without backbone. `statistics` is one of the two ways of batch
             normalisation that were not chosen, see `studies.normalisation`.
         method: `name` and options.
-        training: arguments of `training.Settings`, or more parameters of `NodeClassifier`.
+        training: arguments of `training.Training`, or more parameters of `NodeClassifier`.
         seed: seed of weights, masks and dropout.
         precision: floating-point type of all computations.
         curve: record the test score of every epoch.

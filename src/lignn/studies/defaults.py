@@ -142,7 +142,7 @@ def perform(case: Case) -> dict[str, Any]:
         "processor_seconds": seconds,
         "epochs": classifier.n_iter_,
         "best_epoch": classifier.history_.best + 1,
-        "contraction": classifier._fitted.settings.values.get("contraction"),
+        "contraction": classifier._fitted.spec.values.get("contraction"),
         "lipschitz": prediction.bound.lipschitz,
         "K": None if starts is None else starts.contraction,
         "differing": None if starts is None else share_by_start(prediction, STARTS),

@@ -35,7 +35,7 @@ from lignn.methods import Method
 from lignn.studies import graphs, payments
 from lignn.studies.config import RunConfig
 from lignn.studies.normalisation import use_statistics
-from lignn.training import Assembly, History, Metric, Scorer, Settings, assemble, scorer
+from lignn.training import Assembly, History, Metric, Scorer, Training, assemble, scorer
 
 
 def assembled(config: RunConfig) -> tuple[Assembly, Scorer, int]:
@@ -68,13 +68,13 @@ def without_name(named: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in named.items() if key != "name"}
 
 
-def settings_of(training: Mapping[str, Any]) -> Settings:
+def settings_of(training: Mapping[str, Any]) -> Training:
     """Return training settings from plain values."""
-    known = Settings.__dataclass_fields__
+    known = Training.__dataclass_fields__
     for key in training:
         if key not in known:
             raise ConfigError(f"training: there is no setting {key!r}; {did_you_mean(key, known)}")
-    return Settings(**training)
+    return Training(**training)
 
 
 def choose_split(graph: Graph, split: Mapping[str, Any]) -> tuple[int, Split]:
@@ -180,7 +180,7 @@ def _rarer(truth: Tensor) -> int | None:
     return int(counts[0] >= counts[1]) if len(counts) == 2 else None
 
 
-def _settings(method: Method, training: Settings) -> dict[str, Any]:
+def _settings(method: Method, training: Training) -> dict[str, Any]:
     """Return what the options of a run came to, such as a tolerance that depends on the number of classes."""
     parts = ("masking", "solver", "inference", "gradient")
     built = {part: _plain(getattr(method, part)) for part in parts if hasattr(method, part)}

@@ -6,7 +6,7 @@ from lignn.training.hooks import Checkpoints, Hook, Progress, Watch
 from lignn.training.loop import train
 from lignn.training.metrics import Metric, f1_micro
 from lignn.training.run import Run
-from lignn.training.settings import Settings
+from lignn.training.settings import Training
 
 __all__ = [
     "Assembly",
@@ -20,7 +20,7 @@ __all__ = [
     "Run",
     "Scorer",
     "Scores",
-    "Settings",
+    "Training",
     "Watch",
     "assemble",
     "f1_micro",

@@ -20,7 +20,7 @@ from lignn.training.history import LOG_LOSS, ONE_CLASS, TIE, History, Scorer, Sc
 from lignn.training.hooks import Hook
 from lignn.training.loop import train
 from lignn.training.metrics import Metric, mean_log_loss, predicts_one_class
-from lignn.training.settings import Settings
+from lignn.training.settings import Training
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class Assembly:
     teachers: Tensor | None = None
 
     def train(
-        self, score: Scorer | None, settings: Settings, carry: Carry | None = None, hooks: Iterable[Hook] = ()
+        self, score: Scorer | None, settings: Training, carry: Carry | None = None, hooks: Iterable[Hook] = ()
     ) -> History:
         """Train the method, see `training.train`."""
         given = self.method, self.training, self.inference, score, self.generator, settings

@@ -19,7 +19,7 @@ from lignn.training.history import DECIDING, End, History, Interrupted, Scorer
 from lignn.training.hooks import Averaging, Hook, InputDropout, Stopping, Teaching
 from lignn.training.hooks.teaching import may_teach
 from lignn.training.run import Run
-from lignn.training.settings import Settings
+from lignn.training.settings import Training
 from lignn.training.threads import enough_threads
 
 
@@ -29,7 +29,7 @@ def train(
     inference: Problem,
     score: Scorer | None,
     generator: Generator,
-    settings: Settings | None = None,
+    settings: Training | None = None,
     *,
     carry: Carry | None = None,
     teachers: Tensor | None = None,
@@ -55,7 +55,7 @@ def train(
     with enough_threads(inference), seeing(method, training.seen):
         learned = method.learn(training)
         if any(True for _ in method.parameters()):
-            settings = settings or Settings()
+            settings = settings or Training()
             every = [*hooks_of(settings, method, training, inference, teachers), *hooks]
             method.train()  # between evaluations; changing the mode takes longer than a small product
             history = History(carry=carry or Carry())
@@ -76,7 +76,7 @@ def train(
 
 
 def hooks_of(
-    settings: Settings, method: Method, training: Problem, inference: Problem, teachers: Tensor | None
+    settings: Training, method: Method, training: Problem, inference: Problem, teachers: Tensor | None
 ) -> Sequence[Hook]:
     """Return the hooks that settings ask for; their order is that of their random draws."""
     hooks: list[Hook] = []

@@ -15,7 +15,7 @@ from lignn.methods import Carry, Epoch, Method, Problem
 from lignn.training.adam import Adam
 from lignn.training.history import End, History, Scorer
 from lignn.training.hooks import Hook
-from lignn.training.settings import Settings
+from lignn.training.settings import Training
 
 
 @dataclass(eq=False)
@@ -40,7 +40,7 @@ class Run:
     inference: Problem
     score: Scorer | None
     generator: Generator
-    settings: Settings
+    settings: Training
     hooks: Sequence[Hook]
     history: History
     optimizer: Adam = field(init=False)

@@ -9,7 +9,7 @@ from lignn.errors import ConfigError
 
 
 @dataclass(frozen=True)
-class Settings:
+class Training:
     """Settings of training.
 
     Attributes:

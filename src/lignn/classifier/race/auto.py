@@ -32,7 +32,7 @@ from lignn.classifier.race.judge import Judge, decided
 from lignn.classifier.race.leaderboard import Leaderboard, leaderboard
 from lignn.classifier.race.search import Search, rungs
 from lignn.classifier.report import about_fit
-from lignn.classifier.settings import Settings
+from lignn.classifier.spec import Spec
 from lignn.declarations import METHODS
 from lignn.errors import ConfigError, InputError, unknown
 from lignn.graph import Graph, Split
@@ -146,7 +146,7 @@ class AutoClassifier(NodeClassifier):
             failures = [one.failure for one in search.results.values() if one.failure]
             raise InputError(f"{graph.name}: no model could be fitted; the first said: {failures[0]}")
         choice = choose(search, Judge.of(setup), start + limit - clock.monotonic())
-        fitted = [fit(setup.settings(setup.candidates[number]), graph, split) for number in choice.weights]
+        fitted = [fit(setup.spec(setup.candidates[number]), graph, split) for number in choice.weights]
         self._take(_single(fitted[0], search, choice) if len(fitted) == 1 else _ensemble(fitted, search, choice))
         self.leaderboard_ = leaderboard(search, choice, self.quality)
         warn_if_unsolved(self._fitted.prediction)
@@ -163,9 +163,9 @@ class AutoClassifier(NodeClassifier):
         if not divided:
             raise InputError(f"{graph.name}: too few labels to choose a model by; label some more, or name a --method")
         common = {name: value for name, value in self._common().items() if value is not None}
-        settings = Settings.of(NodeClassifier(metric=self.metric, **common).get_params(deep=False))
-        known = Classes.of(graph).known(graph, given.train & graph.labelled, settings.dtype)
-        return Setup(graph, divided, found, common, imbalance.metric_of(settings, known))
+        spec = Spec.resolve(NodeClassifier(metric=self.metric, **common).get_params(deep=False))
+        known = Classes.of(graph).known(graph, given.train & graph.labelled, spec.dtype)
+        return Setup(graph, divided, found, common, imbalance.metric_of(spec, known))
 
     def _common(self) -> dict[str, Any]:
         """Return the parameters that all candidates share."""
@@ -223,14 +223,14 @@ def _ensemble(fitted: Sequence[Fitted], search: Search, choice: Choice) -> Fitte
     weights = list(choice.weights.values())
     found = [search.calibration(number) for number in choice.weights]
     heat = [1.0 if one is None else one.temperature for one in found]
-    options = {"members": [recipe(one.settings) for one in fitted], "weights": weights, "temperatures": heat}
+    options = {"members": [recipe(one.spec) for one in fitted], "weights": weights, "temperatures": heat}
     parameters = NodeClassifier(**setup.common, metric=setup.metric.name, method="ensemble", method_options=options)
     together = methods.Ensemble([one.method for one in fitted], weights, heat).eval()
     held_out = _held_out(search, torch.cat(mean_of(search, choice.weights)))
     train = torch.stack([one.split.train for one in fitted]).any(0)
     return replace(
         first,
-        settings=Settings.of(parameters.get_params(deep=False)),
+        spec=Spec.resolve(parameters.get_params(deep=False)),
         split=Split(train, first.split.val & ~train, first.split.test & ~train),
         prediction=together.on(first.prediction.problem).solve(),
         calibration=calibrate(held_out.probabilities, held_out.truth) if setup.common.get("calibrate", True) else None,
@@ -238,13 +238,13 @@ def _ensemble(fitted: Sequence[Fitted], search: Search, choice: Choice) -> Fitte
     )
 
 
-def recipe(settings: Settings) -> dict[str, Any]:
+def recipe(spec: Spec) -> dict[str, Any]:
     """Return the arguments of `methods.build` for a method, but for the sizes of the graph, as plain values."""
-    assert isinstance(settings.method, str)
-    own = METHODS[settings.method].parameters
-    options = {name: value for name, value in settings.values.items() if name in own}
-    network = {"backbone": settings.backbone, "backbone_options": settings.network()}
-    return {"method": settings.method, **network, **options, **settings.method_options}
+    assert isinstance(spec.method, str)
+    own = METHODS[spec.method].parameters
+    options = {name: value for name, value in spec.values.items() if name in own}
+    network = {"backbone": spec.backbone, "backbone_options": spec.network()}
+    return {"method": spec.method, **network, **options, **spec.method_options}
 
 
 def load(folder: str | PathLike[str], **objects: Any) -> NodeClassifier:

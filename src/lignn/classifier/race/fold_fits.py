@@ -17,7 +17,7 @@ from lignn.classifier import fit as fitting
 from lignn.classifier.model import Fitted
 from lignn.classifier.race.candidates import Candidate
 from lignn.classifier.race.folds import Fold
-from lignn.classifier.settings import Settings
+from lignn.classifier.spec import Spec
 from lignn.errors import ConvergenceWarning, ImbalanceWarning, LignnError
 from lignn.graph import Graph, Split, archive
 from lignn.methods import Prediction
@@ -75,13 +75,13 @@ class Setup:
     common: Mapping[str, Any]
     metric: Metric
 
-    def settings(self, candidate: Candidate) -> Settings:
+    def spec(self, candidate: Candidate) -> Spec:
         """Return the settings of a candidate.
 
         A fit holds labels back once: the search itself has predictions of all labels, which calibrate.
         """
         given = candidate.with_common({**self.common, "metric": self.metric.name, "folds": 1})
-        return Settings.of(NodeClassifier(**given).get_params(deep=False))
+        return Spec.resolve(NodeClassifier(**given).get_params(deep=False))
 
     def inside(self, candidate: int) -> int | None:
         """Return the number of the candidate that is the first stage of this one, None if there is none."""
@@ -92,7 +92,7 @@ class Setup:
     def identity(self) -> str:
         """A hash that differs where any fit, or the choice, would."""
         parts = tuple(fold.split for fold in self.folds)
-        values = [(each.name, sorted(self.settings(each).values.items())) for each in self.candidates]
+        values = [(each.name, sorted(self.spec(each).values.items())) for each in self.candidates]
         scored = [fold.scored.nonzero().flatten().tolist() for fold in self.folds]
         text = f"{archive.fingerprint(self.graph.replace(splits=parts))} {values} {self.metric} {scored}"
         return hashlib.sha256(text.encode()).hexdigest()
@@ -115,8 +115,8 @@ def perform(setup: Setup, task: Task, until: float | None = None) -> dict[Task, 
         return Outcome(stage.probabilities.cpu()[fold.scored].float(), *spent, stage.bound.idle)
 
     try:
-        settings = setup.settings(setup.candidates[task.candidate])
-        found = fit(settings, fold.visible(setup.graph), fold.split, until).prediction
+        spec = setup.spec(setup.candidates[task.candidate])
+        found = fit(spec, fold.visible(setup.graph), fold.split, until).prediction
     except LignnError as error:
         return dict.fromkeys(tasks, outcome(None, str(error)))
     stages = [found]
@@ -125,7 +125,7 @@ def perform(setup: Setup, task: Task, until: float | None = None) -> dict[Task, 
     return dict(zip(tasks, map(outcome, stages), strict=True))
 
 
-def fit(settings: Settings, graph: Graph, split: Split | None, until: float | None = None) -> Fitted:
+def fit(spec: Spec, graph: Graph, split: Split | None, until: float | None = None) -> Fitted:
     """Fit without warnings; what a solve leaves open, `diagnose` tells of the model that is chosen."""
 
     def watch(_: History) -> None:
@@ -135,7 +135,7 @@ def fit(settings: Settings, graph: Graph, split: Split | None, until: float | No
     with warnings.catch_warnings():
         for kind in (ConvergenceWarning, ImbalanceWarning):
             warnings.simplefilter("ignore", kind)
-        fitted = fitting.fit(settings, graph, split, None if until is None else watch, None)
+        fitted = fitting.fit(spec, graph, split, None if until is None else watch, None)
     if fitted.interrupted:
         raise KeyboardInterrupt
     return fitted

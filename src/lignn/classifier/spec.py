@@ -57,11 +57,11 @@ _NAMED: dict[str, Mapping[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Settings:
+class Spec:
     """Checked parameters with the preset's values in place of None.
 
     Attributes:
-        parameters: the parameters as they were given.
+        given: the parameters as they were given.
         method: name, or an instance to be copied.
         backbone: name, class, factory, or an instance to be copied.
         values: all resolved parameters by name; those that the method does not have are left out.
@@ -70,7 +70,7 @@ class Settings:
         backbone_options: more options of the backbone.
     """
 
-    parameters: Mapping[str, Any]
+    given: Mapping[str, Any]
     method: str | Method
     backbone: Any
     values: Mapping[str, Any]
@@ -79,7 +79,7 @@ class Settings:
     backbone_options: Mapping[str, Any]
 
     @classmethod
-    def of(cls, parameters: Mapping[str, Any], resolved: Mapping[str, Any] | None = None) -> Settings:
+    def resolve(cls, parameters: Mapping[str, Any], resolved: Mapping[str, Any] | None = None) -> Spec:
         """Check the parameters of a classifier.
 
         Args:
@@ -134,7 +134,7 @@ class Settings:
         """Whether `fit` is to choose between a proved and a free contraction."""
         return self.values.get("contraction") == AUTO
 
-    def with_contraction(self, kind: str) -> Settings:
+    def with_contraction(self, kind: str) -> Spec:
         """Return the same settings with a contraction that was chosen, and what follows from it."""
         follows = {} if kind == _PROVED else self.unproved
         return replace(self, values={**self.values, **follows, "contraction": kind})
@@ -147,7 +147,7 @@ class Settings:
         return frozenset(changed) | frozenset(self.unproved if self.chooses_contraction else ())
 
     @property
-    def relaxed(self) -> Settings | None:
+    def relaxed(self) -> Spec | None:
         """The same settings without weight decay and dropped features; None if the preset has none or they were given.
 
         Only methods whose loss is the cross-entropy can tell by it whether they learn their labels.
@@ -162,7 +162,7 @@ class Settings:
         """What the preset has instead of its values if the contraction is not proved."""
         if not isinstance(self.method, str):
             return {}
-        values = METHODS[self.method].unproved.get(self.parameters["preset"], {})
+        values = METHODS[self.method].unproved.get(self.given["preset"], {})
         return {name: value for name, value in values.items() if name not in self.explicit}
 
     @property
@@ -186,9 +186,9 @@ class Settings:
         return self.values.get("device", "cpu")
 
     @property
-    def training(self) -> training.Settings:
+    def training(self) -> training.Training:
         """How to train."""
-        return training.Settings(**{name: self.values[name] for name in OF_TRAINING if name in self.values})
+        return training.Training(**{name: self.values[name] for name in OF_TRAINING if name in self.values})
 
     def build(
         self, num_features: int, num_classes: int, generator: Generator, edge_types: Sequence[str] | None = None

@@ -6,7 +6,7 @@ import torch
 
 from lignn import NodeClassifier
 from lignn.backbones import GCN
-from lignn.classifier.settings import Settings
+from lignn.classifier.spec import Spec
 from lignn.cli.fit import resolved
 from lignn.declarations import PRESETS
 from lignn.equilibrium import Implicit, LastStep
@@ -17,7 +17,7 @@ from lignn.methods.masking import ShareOfTraining
 
 
 def settings(**parameters):
-    return Settings.of(NodeClassifier(**parameters).get_params())
+    return Spec.resolve(NodeClassifier(**parameters).get_params())
 
 
 def build(num_features=5, num_classes=3, **parameters):
