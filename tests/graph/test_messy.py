@@ -71,7 +71,7 @@ def test_two_files(tmp_path, monkeypatch):
     assert result.reading == []
     told = json.loads(result.out)["reading"]["edges"]
     roles = [["source", "source"], ["target", "target"]]
-    assert told == {"file": "links.csv", "roles": roles, "features": 0, "ignored": [], "notes": []}
+    assert told == {"file": "links.csv", "roles": roles, "features": 0, "ignored": [], "notes": [], "kinds": []}
     assert outcome("predict", "model", "--graph", "nodes.csv", "--edges", "links.csv").code == 0
 
 

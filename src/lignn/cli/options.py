@@ -142,8 +142,8 @@ Column = Annotated[
     typer.Option(
         "--column",
         metavar="ROLE=NAME",
-        help="Column of a role: id, label, labels, split, time, group, type, source, target, weight or edge_type; may "
-        "be repeated. Default: the usual headers.",
+        help="Column of a role: id, label, labels, split, time, group, type, source, target, weight or edge_type, or of"
+        " a kind: number, category, date or text; may be repeated. Default: the usual headers, and what the cells say.",
         show_default=False,
     ),
 ]

@@ -51,7 +51,7 @@ def build(
     from lignn.store.build import Options, build
 
     named = NamedGraph(source, edges, undirected, missing, column, ignore).source(features)
-    reading = Reading(named.missing, dict(named.columns), named.ignore, features)
+    reading = Reading(named.missing, named.by_role, named.ignore, features)
     wanted = Options(parts, partition, parse_bytes(memory), undirected, reading)
     told = (lambda _: None) if as_json else (lambda words: typer.echo(words, err=True))
     build(_origin(named), folder, wanted, told)

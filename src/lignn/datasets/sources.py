@@ -24,7 +24,7 @@ class Source:
         undirected: add the reverse of every edge.
         missing: labels in tables that mean unknown; None: the usual ones, see `Graph.read`.
         edges: path of the table of the edges, if `name` is that of the nodes.
-        columns: pairs of a role and its column.
+        columns: pairs of a role, or a kind, and its column.
         ignore: columns to leave out.
         raw: take features as they are, see `Graph.read`.
         like: the reading of another graph, whose roles and rules are the default.
@@ -59,6 +59,14 @@ class Source:
             raise InputError(f"{self.name}: is a dataset and a folder here; write ./{self.name} for the folder")
         return False
 
+    @property
+    def by_role(self) -> dict[str, str | list[str]]:
+        """The column of each role; those of a kind or role that is named more than once as a list."""
+        found: dict[str, list[str]] = {}
+        for role, name in self.columns:
+            found.setdefault(role, []).append(name)
+        return {role: names[0] if len(names) == 1 else names for role, names in found.items()}
+
     def read(self) -> Graph:
         """Return the graph; the last graph is cached as long as its files do not change."""
         return _read(self, tuple((str(file), _time(file)) for file in self.files()))
@@ -85,7 +93,7 @@ def _read(source: Source, _files: tuple[tuple[str, int], ...]) -> Graph:
             source.name,
             source.edges,
             missing=source.missing,
-            columns=dict(source.columns) or None,
+            columns=source.by_role or None,
             ignore=source.ignore,
             features="raw" if source.raw else "auto",
             like=source.like,

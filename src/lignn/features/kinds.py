@@ -8,7 +8,7 @@ texts must be short (fewer than three words on average) |
 | boolean | true and false |
 | category | texts with few values: at most 20, or at most 1000 that ten rows have on average; Arrow's dictionaries |
 | date | dates and times |
-| text | all other texts |
+| text | all other texts, and those that are said to be read so |
 | constant | one value and none missing, or no value at all |
 | duplicate | the same values as a column before it |
 | other | lists, bytes, and what else cannot be a feature |
@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 from lignn.errors import quoted
 from lignn.features.columns import Column, Scaling
 from lignn.features.dates import PARTS, part_of
-from lignn.features.values import kind_of, typed, values
+from lignn.features.values import is_text, kind_of, typed, values
 
 FEW, SOME, REPEATED = 20, 1000, 10
 """Largest number of categories; the same if each is in ten rows on average; and those ten."""
@@ -161,7 +161,7 @@ def _other(table: pa.Table, number: int, where: str) -> Column:
         true = pc.sum(known).as_py()
         return Column(name, kind, gaps, count, f"{true} true, {n - gaps - true} false", num_rows=n)
     examples = ", ".join(quoted(str(value)) for value in known.slice(0, _SAMPLE).unique().slice(0, 3).to_pylist())
-    if kind == "category":
+    if kind == "category" or is_text(table.field(number)):
         return Column(name, kind, gaps, count, examples, num_rows=n)
     wordy = pc.mean(pc.count_substring_regex(known.slice(0, _SAMPLE), pattern=r"\S+")).as_py() >= WORDS
     if _unique(count, n - gaps, n):

@@ -23,8 +23,23 @@ _TYPES: dict[Kind, pa.DataType] = {
     "category": pa.large_string(),
     "text": pa.large_string(),
 }
+KINDS: dict[str, Kind] = {"number": "number", "category": "category", "date": "date", "text": "text"}
+"""Kinds that a user may say a column to be."""
 _PLURAL = {"number": "numbers", "boolean": "true or false", "date": "dates", "category": "texts", "text": "texts"}
 _WANTED = {"number": "a number", "boolean": "true or false", "date": "a date", "category": "a text", "text": "a text"}
+
+
+_TEXT = {b"lignn.kind": b"text"}
+
+
+def as_text(name: str) -> pa.Field:
+    """Return the field of a column of texts that are read word by word, however few of them there are."""
+    return pa.field(name, pa.large_string(), metadata=_TEXT)
+
+
+def is_text(field: pa.Field) -> bool:
+    """Return whether `as_text` made the field of a column."""
+    return field.metadata is not None and _TEXT.items() <= field.metadata.items()
 
 
 def kind_of(type_: pa.DataType) -> Kind | None:

@@ -124,7 +124,11 @@ class ParquetTable(ArrowTable):
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         with self._open() as file:
-            yield from file.iter_batches(_ROWS)
+            for block in file.iter_batches(_ROWS):
+                for column in block.columns:
+                    if pa.types.is_dictionary(column.type):
+                        column.dictionary_decode()  # raises if an index is out of range
+                yield block
 
 
 class JsonLinesTable(ArrowTable):
@@ -161,8 +165,6 @@ def in_memory(what: str, data: Any) -> ArrowTable:
 
 
 def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    if pa.types.is_dictionary(column.type):
-        column.validate(full=True)  # raises if an index is out of range
     if pa.types.is_floating(kind):
         return column.cast(kind, safe=False).fill_null(np.nan)  # not safe, so that integers may be rounded
     if kind == TEXT:

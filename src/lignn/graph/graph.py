@@ -308,7 +308,7 @@ class Graph:
         edges: str | PathLike[str] | None = None,
         *,
         missing: Collection[str] | None = None,
-        columns: Mapping[str, str] | None = None,
+        columns: Mapping[str, str | Collection[str]] | None = None,
         ignore: Collection[str] = (),
         features: str = "auto",
         like: Reading | None = None,
@@ -322,7 +322,8 @@ class Graph:
             edges: the table of the edges, if `path` is that of the nodes; without one, rules join the rows.
             missing: labels that mean unknown, besides an empty one; by default -1 and the usual marks, such as NA, NaN,
                 NULL and ?, except classes that are named in graph.json. A note tells if there are any.
-            columns: the column of each role, see `lignn.graph.roles`; the usual headers are recognised without it.
+            columns: the column of each role, see `lignn.graph.roles`; the usual headers are recognised without it. And
+                the column, or columns, of each kind: "number", "category", "date" or "text"; else their cells tell.
             ignore: columns that are left out.
             features: "auto": features of any kind become `table`, and `x` too if all are numbers; "raw": numbers only.
             like: the reading of another graph, whose roles and rules hold where the tables have such columns.

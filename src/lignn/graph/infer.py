@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -21,14 +21,15 @@ _LARGEST = float(np.finfo(np.float32).max)
 _MARKS = pa.array(["", *names.MISSING])
 
 
-def features(source: Table, table: pa.Table) -> tuple[pa.Table, list[str]]:
+def features(source: Table, table: pa.Table, kinds: Mapping[str, str]) -> tuple[pa.Table, list[str]]:
     """Return the columns that may be features, and the names of those of a type that cannot be one.
 
     Args:
         source: the table that was read, for messages.
         table: its columns of features, as `Table.inferred` returns them.
+        kinds: what columns are said to hold.
     """
-    columns, refused = {}, []
+    columns, fields, refused = [], [], []
     for name, column in zip(table.column_names, table.columns, strict=True):
         kind = column.type
         if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
@@ -36,16 +37,30 @@ def features(source: Table, table: pa.Table) -> tuple[pa.Table, list[str]]:
             continue
         if pa.types.is_dictionary(kind):
             column = column.cast(kind.value_type)
+        said = kinds.get(name)
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-            column = _texts(source, name, column)
+            column = _known(column) if said else _texts(source, name, column)
         elif pa.types.is_decimal(kind):
             column = column.cast(pa.float64())
         elif pa.types.is_duration(kind) or pa.types.is_time(kind):
             column = column.cast(pa.int32() if pa.types.is_time32(kind) else pa.int64())
         if pa.types.is_floating(column.type):
             column = _finite(source, name, column)
-        columns[name] = column
-    return pa.table(columns), refused
+        field, column = _said(source, name, column, said) if said else (pa.field(name, column.type), column)
+        columns.append(column)
+        fields.append(field)
+    return pa.table(columns, pa.schema(fields)), refused
+
+
+def _said(source: Table, name: str, column: pa.ChunkedArray, kind: str) -> tuple[pa.Field, pa.ChunkedArray]:
+    """Return a column as one of the kind that it is said to hold; raise if a cell does not fit."""
+    from lignn.features import values  # imports scikit-learn, which is slow
+
+    column = values.typed(column, values.KINDS[kind], name, str(source.path))
+    if kind == "text":
+        return values.as_text(name), column
+    column = column.dictionary_encode() if kind == "category" else column
+    return pa.field(name, column.type), column
 
 
 def matrix(table: pa.Table) -> np.ndarray | None:
@@ -65,8 +80,7 @@ def matrix(table: pa.Table) -> np.ndarray | None:
 
 def _texts(source: Table, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return texts with gaps as null; numbers, if nearly all cells of a table without types are numbers."""
-    column = Metadata().normalised(column)
-    column = pc.if_else(pc.is_in(column, _MARKS.cast(column.type)), pa.scalar(None, column.type), column)
+    column = _known(column)
     if source.typed:
         return column
     number = pc.fill_null(pc.match_substring_regex(column, _NUMBER), False)
@@ -76,6 +90,12 @@ def _texts(source: Table, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray
     stray = pc.and_(pc.invert(number), pc.is_valid(column))
     _note(source, name, "is no number", stray)
     return pc.if_else(number, pc.utf8_trim_whitespace(column), pa.scalar(None, column.type)).cast(pa.float64())
+
+
+def _known(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return normalised texts with gaps as null."""
+    column = Metadata().normalised(column)
+    return pc.if_else(pc.is_in(column, _MARKS.cast(column.type)), pa.scalar(None, column.type), column)
 
 
 def _finite(source: Table, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -72,9 +72,9 @@ def read(
     if not strict and columns.features:
         chosen = {name: texts[name] if name == columns.type else cells[name] for name in columns.features}
         features = pa.table(chosen)
-        x = infer.matrix(features)
+        x = None if columns.kinds else infer.matrix(features)
         if x is None:  # otherwise there is nothing to look for in any column, and there may be very many
-            features, refused = infer.features(table, features)
+            features, refused = infer.features(table, features, columns.kinds)
             x = infer.matrix(features)
         features = features if features.num_columns else None
     kept = tuple(name for name in columns.features if name not in set(refused)) if refused else columns.features
@@ -85,8 +85,9 @@ def _inferred(table: Table, columns: NodeColumns) -> tuple[dict[str, pa.Array], 
     """Return all columns by name, in the types that their cells have."""
     ignored = set(columns.ignored)
     wanted = [name for name in table.columns if name not in ignored]
-    found = table.inferred(wanted, columns.texts)
     texts = set(columns.texts)
+    said = {name for name, kind in columns.kinds.items() if kind in ("category", "text")}
+    found = table.inferred(wanted, texts | said)
     return {
         name: column.combine_chunks() if name in texts else column
         for name, column in zip(wanted, found.columns, strict=True)

@@ -9,12 +9,12 @@ from os.path import isdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lignn.errors import TableError, unknown
+from lignn.errors import ConfigError, TableError, unknown
 from lignn.graph.graph import Graph
 from lignn.graph.links import Links
+from lignn.graph.reading import KINDS, Reading
 
 if TYPE_CHECKING:
-    from lignn.graph.reading import Reading
     from lignn.graph.table_reader import Tables
 
 FEATURES = ("auto", "raw")
@@ -25,7 +25,7 @@ class Options:
     """How tables are read, see `Graph.read`."""
 
     missing: Collection[str] | None = None
-    columns: Mapping[str, str] | None = None
+    columns: Mapping[str, str | Collection[str]] | None = None
     ignore: Collection[str] = ()
     features: str = "auto"
     like: Reading | None = None
@@ -35,6 +35,9 @@ class Options:
     def __post_init__(self) -> None:
         if self.features not in FEATURES:
             raise unknown("features", self.features, FEATURES)
+        said = [kind for kind in KINDS if kind in (self.columns or {})] if self.features == "raw" else []
+        if said:
+            raise ConfigError(f"features='raw' takes all columns as numbers; leave out --column {said[0]}=")
 
 
 def read(path: str | PathLike[str], edges: str | PathLike[str] | None, options: Options) -> Graph:

@@ -8,6 +8,8 @@ from typing import Any
 
 from lignn.graph.links import Links
 
+KINDS = ("number", "category", "date", "text")
+"""What a column of features may be said to hold."""
 _SHOWN = 8
 """Names of ignored columns that are listed before the rest is counted."""
 
@@ -22,6 +24,7 @@ class TableReading:
         features: number of columns that are features.
         ignored: columns that are not used.
         notes: what else a user should know, in words.
+        kinds: pairs of a column of features and what it is said to hold.
     """
 
     file: str
@@ -29,9 +32,11 @@ class TableReading:
     features: int = 0
     ignored: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    kinds: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
         parts = [f"{role} = {name}" for role, name in self.roles]
+        parts += [f"{kind} = {name}" for name, kind in self.kinds]
         parts += [f"{self.features} feature{'s' * (self.features > 1)}"] * bool(self.features)
         if self.ignored:
             more = f" and {len(self.ignored) - _SHOWN} more" if len(self.ignored) > _SHOWN else ""
@@ -87,6 +92,6 @@ class Reading:
 
 
 def _table(record: Mapping[str, Any]) -> TableReading:
-    roles = tuple((str(role), str(name)) for role, name in record["roles"])
+    roles, kinds = (tuple((str(a), str(b)) for a, b in record.get(part, ())) for part in ("roles", "kinds"))
     ignored, notes = (tuple(map(str, record[part])) for part in ("ignored", "notes"))
-    return TableReading(str(record["file"]), roles, int(record["features"]), ignored, notes)
+    return TableReading(str(record["file"]), roles, int(record["features"]), ignored, notes, kinds)

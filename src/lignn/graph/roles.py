@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from lignn.errors import ConfigError, TableError, did_you_mean, quoted
 from lignn.graph import headers
 from lignn.graph.links import Links
-from lignn.graph.reading import Reading
+from lignn.graph.reading import KINDS, Reading
 from lignn.graph.table_file import BadRowsError, Table
 
 OF_NODES = ("id", "label", "labels", "split", "time", "group", "type")
@@ -34,40 +34,65 @@ class Wanted:
     """What a user says of the columns.
 
     Attributes:
-        columns: the column of each role.
+        columns: the column of each role, and the columns of each kind: a name or several.
         ignore: columns to leave out.
         like: the reading of another graph; its roles hold where the tables have such columns.
         links: the rules that join the rows of one table.
     """
 
-    columns: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str | Collection[str]] = field(default_factory=dict)
     ignore: Collection[str] = ()
     like: Reading | None = None
     links: Links | None = None
 
     def __post_init__(self) -> None:
-        for role in self.columns:
-            if role not in (*OF_NODES, *OF_EDGES):
+        for role, names in self.columns.items():
+            shown = names if isinstance(names, str) else next(iter(names), "")
+            if role not in (*OF_NODES, *OF_EDGES, *KINDS):
                 raise ConfigError(
-                    f"--column {role}={self.columns[role]}: there is no role {role!r}; "
-                    f"{did_you_mean(role, (*OF_NODES, *OF_EDGES))}"
+                    f"--column {role}={shown}: there is no role or kind {role!r}; "
+                    f"{did_you_mean(role, (*OF_NODES, *OF_EDGES, *KINDS))}"
                 )
+            if role not in KINDS and not isinstance(names, str):
+                raise ConfigError(f"--column {role}={shown}: one column has the role {role}, {len(names)} are given")
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """The column of each role that the user gives."""
+        return {role: name for role, name in self.columns.items() if role not in KINDS and isinstance(name, str)}
+
+    def kinds(self, table: Table) -> dict[str, str]:
+        """Return the kinds of columns of the nodes that the user gives; raise if there is no such column."""
+        found = {} if self.like is None else dict(self.like.nodes.kinds)
+        found = {name: kind for name, kind in found.items() if name in table.columns}
+        for kind in KINDS:
+            names = self.columns.get(kind, ())
+            for name in (names,) if isinstance(names, str) else names:
+                self._require(table, kind, name)
+                if found.setdefault(name, kind) != kind and self.like is None:
+                    raise TableError(f"{table.path}, column {name!r}: is given two kinds, {found[name]} and {kind}")
+                found[name] = kind
+        return found
 
     def given(self, table: Table, roles: Sequence[str]) -> dict[str, str]:
         """Return the columns of `table` that are given for its roles; raise if there is no such column."""
         before = {} if self.like is None else self.like.columns
         found = {role: name for role, name in before.items() if role in roles and name in table.columns}
-        for role, name in self.columns.items():
-            if role in roles and name not in table.columns:
-                hint = did_you_mean(name, table.columns) if len(table.columns) < 100 else "look at its header"
-                raise TableError(f"{table.path}: there is no column {name!r} (--column {role}={name}); {hint}")
-        found |= {role: name for role, name in self.columns.items() if role in roles}
+        for role, name in self.roles.items():
+            if role in roles:
+                self._require(table, role, name)
+                found[role] = name
         taken: dict[str, str] = {}
         for role, name in found.items():
             if name in taken:
                 raise TableError(f"{table.path}, column {name!r}: is given two roles, {taken[name]} and {role}")
             taken[name] = role
         return found
+
+    def _require(self, table: Table, role: str, name: str) -> None:
+        if name not in table.columns:
+            hint = did_you_mean(name, table.columns) if len(table.columns) < 100 else "look at its header"
+            raise TableError(f"{table.path}: there is no column {name!r} (--column {role}={name}); {hint}")
 
     def left_out(self, table: Table, others: Table | None = None) -> list[str]:
         """Return the columns of `table` to ignore; raise if neither table has one of the user's names."""
@@ -96,6 +121,8 @@ class NodeColumns:
     type: str | None = None
     features: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    """What features hold, as far as it is given."""
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
@@ -107,23 +134,24 @@ class NodeColumns:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Columns that are read as texts."""
+        """Columns of roles that are read as texts."""
         found = (self.id, self.label, self.group, self.type, *self.splits)
         return tuple(name for name in found if name is not None)
 
 
 def of_nodes(
-    table: Table, given: Mapping[str, str], ignored: Collection[str], key: str | None, synonyms: bool = True
+    table: Table, wanted: Wanted, ignored: Collection[str], key: str | None, written: Mapping[str, str] | None = None
 ) -> NodeColumns:
     """Return the columns of the nodes by role; raise unless exactly one reading fits.
 
     Args:
         table: the nodes.
-        given: columns by role, as the user gives them.
+        wanted: what the user says of the columns.
         ignored: columns to leave out.
         key: the column of the ids; None for the numbers of the rows.
-        synonyms: recognise other usual headers than the names of the roles.
+        written: columns by role in a folder that lignn wrote, where no other usual headers are recognised.
     """
+    given, synonyms = {**(written or {}), **wanted.given(table, OF_NODES)}, written is None
     taken = {*given.values(), *ignored, key}
     free = [name for name in table.columns if name not in taken]
     label = given.get("labels", given.get("label"))
@@ -141,10 +169,12 @@ def of_nodes(
     )
     kind = given.get("type") or (only(table, "type", _like(free, "type")) if synonyms else None)
     used = {key, label, *splits, given.get("time"), given.get("group"), *ignored}
-    features = tuple(name for name in table.columns if name not in used)
-    return NodeColumns(
-        key, label, several, tuple(splits), given.get("time"), given.get("group"), kind, features, tuple(ignored)
-    )
+    features, kinds = tuple(name for name in table.columns if name not in used), wanted.kinds(table)
+    for name in set(kinds) & used:
+        given_kind = f"--column {kinds[name]}={name}"
+        raise TableError(f"{table.path}, column {name!r}: is no feature, so it has no kind; leave out {given_kind}")
+    time, group = given.get("time"), given.get("group")
+    return NodeColumns(key, label, several, tuple(splits), time, group, kind, features, tuple(ignored), kinds)
 
 
 def candidates_for_ids(table: Table, ignored: Collection[str]) -> list[str]:

@@ -129,13 +129,14 @@ def _of_one_table(tables: Tables, wanted: Wanted, missing: Collection[str] | Non
     given, ignored = wanted.given(table, roles.OF_NODES), wanted.left_out(table)
     wanted.given(table, roles.OF_EDGES)
     key = given.get("id") or _key_of_rows(table, {*ignored, *given.values()})
-    columns = replace(roles.of_nodes(table, given, ignored, key), type=None)
+    columns = replace(roles.of_nodes(table, wanted, ignored, key), type=None)
     nodes = node_table.read(table, columns, Metadata(), missing, strict)
     of_nodes = TableReading(
         Path(str(table.path)).name,
         columns.pairs,
         len(columns.features) - len(nodes.refused),
         (*columns.ignored, *nodes.refused),
+        kinds=tuple(columns.kinds.items()),
     )
     nothing = Edges(np.empty((2, 0), np.int64), None, None, None)
     graph = _graph(tables, nodes, nothing, Metadata(), Reading(of_nodes), strict)
@@ -175,10 +176,10 @@ def columns_of(
             raise headers.lacking(edges, lacking)
         if lacking := [role for role, name in given.items() if name not in nodes.columns]:
             raise headers.lacking(nodes, lacking)
-        return roles.of_nodes(nodes, given, ignored, given["id"], synonyms=False), ends, ()
+        return roles.of_nodes(nodes, wanted, ignored, given["id"], metadata.node_roles), ends, ()
     ends = roles.of_edges(edges, given_ends, wanted.left_out(edges, nodes))
     key, note = (given["id"], "") if "id" in given else _key(tables, ends, {*ignored, *given.values()})
-    return roles.of_nodes(nodes, given, ignored, key), ends, (note,) * bool(note)
+    return roles.of_nodes(nodes, wanted, ignored, key), ends, (note,) * bool(note)
 
 
 def _key(tables: Tables, ends: dict[str, str], taken: Collection[str]) -> tuple[str, str]:
@@ -210,11 +211,10 @@ def _other_key(
     fits = (
         [] if metadata.is_exact else keys.matching(tables.nodes, free, tables.edges, [ends["source"], ends["target"]])
     )
-    if len(fits) != 1 or "id" in wanted.columns:
+    if len(fits) != 1 or "id" in wanted.roles:
         hint = f"; {tables.nodes.path} has these ids in {fits[0]!r}: give --column id={fits[0]}" if fits else None
         edge_table.tell_unknown(tables.edges, ends, nodes.ids, metadata, hint)
-    given, ignored = wanted.given(tables.nodes, roles.OF_NODES), wanted.left_out(tables.nodes, tables.edges)
-    return roles.of_nodes(tables.nodes, given, ignored, fits[0])
+    return roles.of_nodes(tables.nodes, wanted, wanted.left_out(tables.nodes, tables.edges), fits[0])
 
 
 def reading_of(
@@ -228,6 +228,7 @@ def reading_of(
         len(columns.features) - len(nodes.refused),
         (*columns.ignored, *nodes.refused),
         notes,
+        tuple(columns.kinds.items()),
     )
     others = tuple(name for name in tables.edges.columns if name not in ends.values())
     return Reading(of_nodes, TableReading(Path(str(tables.edges.path)).name, tuple(ends.items()), 0, others))
