@@ -90,6 +90,15 @@ split = { seed = 42 }
     assert torch.equal(one.train, two.train)
 
 
+def test_labels_a_class_leave_all_others_for_the_test():
+    graph = datasets.load("karate")
+    _, split = run.choose_split(graph, {"kind": "per_class", "labels": 2, "seed": 42, "number": 1})
+    assert (int(split.train.sum()), int(split.val.sum())) == (8, 0)
+    assert torch.equal(split.test, graph.labelled & ~split.train)
+    _, sized = run.choose_split(graph, {"kind": "per_class", "labels": 2, "val": 3, "test": 4, "seed": 42, "number": 1})
+    assert [int(part.sum()) for part in (sized.train, sized.val, sized.test)] == [8, 3, 4]
+
+
 def test_the_published_split_is_read_from_a_file_beside_the_datasets(tmp_path, monkeypatch):
     monkeypatch.setenv("LIGNN_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

@@ -81,7 +81,10 @@ def choose_split(graph: Graph, split: Mapping[str, Any]) -> tuple[int, Split]:
     """Return number and split that `RunConfig.split` describes; public splits are reused if there are too few."""
     number, kind = split["number"], split["kind"]
     if kind == "per_class":
-        return number, splits.per_class(graph, split["labels"], 0, 0, split["seed"], number + 1)[number]
+        sizes = split["labels"], split.get("val", 0), split.get("test", 0)
+        drawn = splits.per_class(graph, *sizes, split["seed"], number + 1)[number]
+        others = graph.labelled & ~(drawn.train | drawn.val)
+        return number, drawn if "test" in split else Split(drawn.train, drawn.val, others)
     if kind == "random":
         return number, payments.published_split(graph, split["states"][number])
     if kind == "by_time":
