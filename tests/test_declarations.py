@@ -13,8 +13,8 @@ from lignn.cli.options import OPTIONS
 from lignn.declarations import (
     BACKBONES,
     BASELINE,
-    DEFAULT_BACKBONE,
     DEFAULT_METHOD,
+    DEFAULTS,
     KINDS,
     METHODS,
     METHODS_WITH,
@@ -37,12 +37,7 @@ def test_the_classifier_has_the_declared_parameters():
     assert [p.name for p in parameters] == list(PARAMETERS)
     for parameter in parameters:
         assert (parameter.default is None) == PARAMETERS[parameter.name].optional, parameter.name
-    defaults = NodeClassifier().get_params()
-    assert (defaults["method"], defaults["backbone"], defaults["preset"]) == (
-        DEFAULT_METHOD,
-        DEFAULT_BACKBONE,
-        "practical",
-    )
+    assert {name: NodeClassifier().get_params()[name] for name in DEFAULTS} == DEFAULTS
 
 
 def test_every_parameter_is_documented_and_an_option():

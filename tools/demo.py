@@ -17,7 +17,7 @@ STEPS = (
     ),
     (
         "Train: which method is best on this graph?",
-        "lignn fit {payments} --method auto --quality fast --time 40s -o {out}/model --report {out}/leaderboard.html",
+        "lignn fit {payments} --time 40s -o {out}/model --report {out}/leaderboard.html",
     ),
     ("A label for every account", "lignn predict {out}/model -o {out}/predictions.csv"),
     (

@@ -10,15 +10,14 @@ __version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from lignn import backbones, datasets, errors, methods
-    from lignn.classifier import NodeClassifier, TabularClassifier
-    from lignn.classifier.race.auto import AutoClassifier, load
+    from lignn.classifier import AutoClassifier, NodeClassifier, TabularClassifier, load
     from lignn.equilibrium import fixed_point, solvers
     from lignn.graph import Graph, Split, measures, splits
     from lignn.propagation import Adjacency
 
 _HOMES = {
     "Adjacency": "lignn.propagation",
-    "AutoClassifier": "lignn.classifier.race.auto",
+    "AutoClassifier": "lignn.classifier",
     "Graph": "lignn.graph",
     "NodeClassifier": "lignn.classifier",
     "Split": "lignn.graph",
@@ -27,7 +26,7 @@ _HOMES = {
     "datasets": "lignn",
     "errors": "lignn",
     "fixed_point": "lignn.equilibrium",
-    "load": "lignn.classifier.race.auto",
+    "load": "lignn.classifier",
     "measures": "lignn.graph",
     "methods": "lignn",
     "solvers": "lignn.equilibrium",

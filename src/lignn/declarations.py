@@ -6,7 +6,7 @@ from here. This module imports nothing heavy, so that `lignn --help` is quick.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral, Real
 from pathlib import Path
@@ -21,6 +21,9 @@ BACKBONES = tuple(sorted({file.stem for file in (Path(__file__).parent / "backbo
 PRECISIONS = ("float32", "float64")
 FEATURES = ("auto", "raw")
 AUTO = "auto"
+"""The method that is a race of several; also a contraction that `fit` chooses, and features that it prepares."""
+QUALITIES = ("fast", "good", "best")
+DEFAULT_QUALITY = "fast"
 CONTRACTIONS = (AUTO, "free", "proved")
 NO_MEASURED = "contraction 'measured' is gone; use 'proved', which promises one equilibrium, or 'free'"
 HELD_BACK = "held back"
@@ -68,15 +71,27 @@ METRICS = {
 }
 """The metrics that may choose the epoch."""
 
-Kind = Literal["whole number", "number", "number or 'adaptive'", "true or false", "text", "table", "text or table"]
+Kind = Literal[
+    "whole number",
+    "number",
+    "number or 'adaptive'",
+    "duration",
+    "true or false",
+    "text",
+    "table",
+    "text or table",
+    "names",
+]
 KINDS: dict[Kind, tuple[type, ...]] = {
     "whole number": (Integral,),
     "number": (Real,),
     "number or 'adaptive'": (Real, str),
+    "duration": (Real,),
     "true or false": (bool,),
     "text": (str,),
     "table": (Mapping,),
     "text or table": (str, Mapping),
+    "names": (str, Sequence),
 }
 """The types that a parameter of each kind may have. Numbers exclude True and False."""
 
@@ -120,7 +135,7 @@ class Parameter:
     metavar: str | None = None
 
 
-_METHOD, _TRAINING, _SOLVE = "Method and network", "Training", "Equilibrium"
+_METHOD, _TRAINING, _SOLVE, _RACE = "Method and network", "Training", "Equilibrium", "Race (--method auto)"
 _PAIRS: dict[str, Any] = {"kind": "table", "panel": _METHOD, "metavar": "NAME=VALUE"}
 
 
@@ -363,10 +378,8 @@ BACKBONE_PRESETS: dict[str, dict[str, dict[str, Any]]] = {
 """Options of single networks by preset: batch normalisation by all nodes keeps an MLP from learning of few labels."""
 
 PARAMETERS: dict[str, Parameter] = {
-    "method": Parameter(
-        "text", _METHOD, "auto (of lignn fit), or ", choices=tuple(METHODS), takes_objects=True, optional=False
-    ),
-    "backbone": Parameter("text", _METHOD, choices=BACKBONES, takes_objects=True, optional=False),
+    "method": Parameter("text", _METHOD, "auto, a race of several; or ", choices=tuple(METHODS), takes_objects=True),
+    "backbone": Parameter("text", _METHOD, choices=BACKBONES, takes_objects=True),
     "preset": Parameter("text", _METHOD, "Values of parameters that are not given: ", tuple(PRESETS), optional=False),
     "hidden": Parameter("whole number", _METHOD, "Width of the hidden layers.", search=(32, 64, 128, 256)),
     "dropout": Parameter(
@@ -436,6 +449,10 @@ PARAMETERS: dict[str, Parameter] = {
     "backbone_options": Parameter(
         help="More options of the backbone by name, e.g. num_layers=3; may be repeated.", **_PAIRS
     ),
+    "quality": Parameter("text", _RACE, "How many candidates, on how many folds: ", QUALITIES),
+    "time": Parameter("duration", _RACE, "End the race after this long, e.g. 2m.", metavar="TIME"),
+    "backbones": Parameter("names", _RACE, "Networks to try, e.g. gcn,sage.", metavar="NAME,…"),
+    "jobs": Parameter("whole number", _RACE, "Number of processes; each has one thread."),
 }
 """Every parameter of `NodeClassifier`, in the order of its signature."""
 
@@ -445,6 +462,18 @@ OF_TRAINING = (
 )
 OF_NETWORK = ("hidden", "dropout", "both_directions", "num_layers", "batch_norm")
 OF_SOLVER = _SOLVER
+OF_RACE = ("quality", "time", "backbones", "jobs")
+SHARED = ("metric", "class_weight", "seed", "inductive", "calibrate", "refit", "precision", "device", "features")
+"""Parameters that mean the same for every candidate of a race; any other one names a single method."""
+DEFAULTS: dict[str, Any] = {
+    "preset": next(iter(PRESETS)),
+    "seed": 0,
+    "inductive": False,
+    "calibrate": True,
+    "precision": PRECISIONS[0],
+    "device": "cpu",
+}
+"""Defaults of the parameters that are never None."""
 OF_LOSS = "class_weight"
 OF_TAUGHT = "teaching"
 RELAXED = ("weight_decay", "input_dropout")
@@ -456,8 +485,22 @@ METHODS_WITH = {
 } | {
     OF_LOSS: [name for name, method in METHODS.items() if method.network != "none"],
     OF_TAUGHT: [name for name, method in METHODS.items() if OF_TAUGHT in method.presets.get("practical", {})],
+    **{name: [AUTO] for name in OF_RACE},
 }
 """The methods that have each parameter."""
+
+
+def is_race(parameters: Mapping[str, Any]) -> bool:
+    """Return whether a classifier with these parameters tries several methods.
+
+    Without a method it does, unless an option of a single one is given, such as `backbone`: that is for `lignn`.
+    """
+    method = parameters.get("method")
+    if method is not None:
+        return isinstance(method, str) and method == AUTO
+    there = {name: value for name, value in parameters.items() if value is not None}
+    given = {name for name, value in there.items() if name not in DEFAULTS or value != DEFAULTS[name]}
+    return bool(given & {*OF_RACE}) or given <= {*SHARED}
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import lignn
-from lignn import AutoClassifier, Graph, NodeClassifier, Split
+from lignn import Graph, NodeClassifier, Split
 from lignn.declarations import METHODS
 from lignn.errors import DataWarning, ImbalanceWarning, InputError
 from lignn.methods import NAMES
@@ -76,10 +76,10 @@ def test_an_error_in_a_fit_restores_the_callers_type() -> None:
 
 def classifiers() -> list[NodeClassifier]:
     quick = {"max_epochs": EPOCHS, "hidden": 4}
-    return [NodeClassifier(**quick), AutoClassifier("fast", backbones=["gcn"], parameters=quick)]
+    return [NodeClassifier(**quick), NodeClassifier(method="auto", quality="fast", backbones=["gcn"], **quick)]
 
 
-@pytest.mark.parametrize("classifier", classifiers(), ids=["NodeClassifier", "AutoClassifier"])
+@pytest.mark.parametrize("classifier", classifiers(), ids=["NodeClassifier", "race"])
 def test_a_graphs_only_split_is_used(classifier: NodeClassifier) -> None:
     """Labels of its test part change nothing that is learned."""
     split = small_split()
@@ -91,7 +91,7 @@ def test_a_graphs_only_split_is_used(classifier: NodeClassifier) -> None:
     assert np.array_equal(*found)
 
 
-@pytest.mark.parametrize("classifier", classifiers(), ids=["NodeClassifier", "AutoClassifier"])
+@pytest.mark.parametrize("classifier", classifiers(), ids=["NodeClassifier", "race"])
 def test_of_several_splits_none_is_taken_and_a_warning_tells(classifier: NodeClassifier) -> None:
     graph = single().replace(splits=(small_split(), small_split()))
     with pytest.warns(DataWarning, match=r"has 2 splits and none was given: all known labels are learned from") as told:

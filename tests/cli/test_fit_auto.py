@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lignn.classifier.race import fold_fits
-from lignn.cli.fit_auto import seconds
+from lignn.cli.options import seconds
 from lignn.errors import ConfigError
 from tests.cli.commands import outcome, run
 
@@ -71,12 +71,12 @@ def test_an_interrupted_search_goes_on(place: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(fold_fits, "perform", interrupted)
     result = outcome("fit", "mine", *TINY, "-o", "found")
     assert result.code == 130
-    assert "go on with: lignn fit mine -o found --method auto --resume" in result.err
+    assert "go on with: lignn fit mine -o found --resume" in result.err
     assert not (place / "found").exists()
     monkeypatch.setattr(fold_fits, "perform", lambda setup, task: calls.append(task) or perform(setup, task))
     again = outcome("fit", "mine", *TINY, "-o", "found")
     assert (again.code, "an interrupted run; add --resume" in again.err) == (2, True)
-    found = json.loads(run("fit", "mine", "-o", "found", "--method", "auto", "--resume", "--jobs", 1, "--json"))
+    found = json.loads(run("fit", "mine", "-o", "found", "--resume", "--jobs", 1, "--json"))
     assert len(calls) == len(set(calls))  # nothing twice
     rows = [[(row["name"], row["score"]) for row in one["leaderboard"]["rows"]] for one in (whole, found)]
     assert rows[0] == rows[1]
@@ -85,14 +85,14 @@ def test_an_interrupted_search_goes_on(place: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--quality", "fast"), "--quality: is for --method auto; leave it out, or add --method auto"),
+        (("--method", "lpa", "--quality", "fast"), "quality: method 'lpa' has no such parameter, only auto"),
         ((*TINY[:2], "--quality", "superb"), "quality 'superb' is unknown; choose from best, fast, good"),
         ((*TINY, "--time", "later"), "--time later: a duration such as 90s, 2m or 1h is needed"),
         (
             (*TINY, "--workers", 2),
-            "--workers: is for a store, which --method auto does not read; name another --method",
+            "--workers: is for a store, and this graph is read into memory",
         ),
-        ((*TINY, "--backbone", "gcn"), "backbone: auto chooses it; leave it out, or use NodeClassifier"),
+        ((*TINY, "--backbone", "gcn"), "backbone: auto chooses it; leave it out, or name a method"),
     ],
 )
 def test_bad_input(place: Path, arguments: tuple[str | int, ...], message: str) -> None:

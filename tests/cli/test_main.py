@@ -10,8 +10,7 @@ import lignn
 from lignn.classifier import NodeClassifier
 from lignn.classifier.spec import Spec
 from lignn.cli import EXAMPLES, app, main
-from lignn.cli.options import FIXED
-from lignn.declarations import PARAMETERS
+from lignn.declarations import DEFAULTS, PARAMETERS
 from lignn.errors import ConvergenceWarning, InputError, LignnError
 from tests.cli.commands import outcome
 
@@ -84,8 +83,8 @@ def test_every_command_shows_an_example_of_itself() -> None:
 def test_help_shows_the_defaults_of_every_preset(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "300")
     signature = inspect.signature(NodeClassifier).parameters
-    assert {name: signature[name].default for name in FIXED} == FIXED
-    assert set(FIXED) == {name for name, parameter in PARAMETERS.items() if not parameter.optional}
+    assert {name: signature[name].default for name in DEFAULTS} == DEFAULTS
+    assert set(DEFAULTS) == {name for name, parameter in PARAMETERS.items() if not parameter.optional}
     shown = " ".join(outcome("fit", "--help").out.replace("│", " ").split())
     for name, value in Spec.resolve(NodeClassifier().get_params(deep=False)).values.items():
         if value is not None and name in PARAMETERS and PARAMETERS[name].kind in ("number", "whole number"):

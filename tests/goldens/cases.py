@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 import lignn
-from lignn import AutoClassifier, NodeClassifier, Split, datasets
+from lignn import NodeClassifier, Split, datasets
 from tests.classifier.small import small_graph, small_split
 from tests.cli.commands import run
 from tests.problems import half_split, random_graph
@@ -127,7 +127,7 @@ def practical_multilabel_lignn_gcn(_: Path) -> Found:
 
 @case
 def practical_auto_fast(_: Path) -> Found:
-    auto = AutoClassifier("fast", backbones=["gcn"], seed=3, parameters={"max_epochs": 15, "hidden": 4})
+    auto = NodeClassifier(method="auto", quality="fast", backbones=["gcn"], seed=3, max_epochs=15, hidden=4)
     auto.fit(small(), small_split())
     rows = [{k: v for k, v in row.items() if "second" not in k} for row in auto.leaderboard_.plain()["rows"]]
     return {"probabilities": auto.predict_proba(), "leaderboard": rows}

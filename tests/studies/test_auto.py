@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from lignn import datasets
+from lignn import NodeClassifier, datasets
 from lignn.declarations import PRESETS
 from lignn.runs.records import Record
 from lignn.studies import auto
@@ -46,19 +46,11 @@ def test_splits_have_the_labels_of_the_case_and_are_the_same_for_all_rows() -> N
 
 @pytest.mark.parametrize("row", ["lpa", AUTO])
 def test_a_case_gives_scores_and_members(row: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    quick = {"backbones": ["mlp"], "parameters": {"max_epochs": 2, "hidden": 4}}
-    plain = auto.AutoClassifier
-    monkeypatch.setattr(auto, "AutoClassifier", type("Quick", (plain,), {"__init__": _with(plain, quick)}))
+    quick = {"backbones": ["mlp"], "max_epochs": 2, "hidden": 4} if row == AUTO else {}
+    monkeypatch.setattr(auto, "NodeClassifier", lambda **given: NodeClassifier(**given, **quick))
     found = auto.perform(Case(row, "karate", REPORTING, 0, quality="fast", labels=2))
     assert 0 <= found["scores"]["test"] <= 1
     assert (sum(found["members"].values()) == pytest.approx(1)) if row == AUTO else found["members"] == {}
-
-
-def _with(plain: type, quick: dict[str, Any]) -> Any:
-    def begin(self: Any, quality: str = "fast", seed: int = 0) -> None:
-        plain.__init__(self, quality, seed=seed, **quick)
-
-    return begin
 
 
 def test_the_single_candidate_is_chosen_on_seed_7_alone() -> None:

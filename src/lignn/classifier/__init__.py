@@ -4,13 +4,14 @@ from lignn.classifier.calibration import Calibration
 from lignn.classifier.certificate import Certificate
 from lignn.classifier.decision import Decision
 from lignn.classifier.explain import Explanation
-from lignn.classifier.node import NodeClassifier
+from lignn.classifier.node import AutoClassifier, NodeClassifier
 from lignn.classifier.report import Report
 from lignn.classifier.saving import load
 from lignn.classifier.tabular import TabularClassifier
 from lignn.classifier.update import Update
 
 __all__ = [
+    "AutoClassifier",
     "Calibration",
     "Certificate",
     "Decision",

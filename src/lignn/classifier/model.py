@@ -18,6 +18,7 @@ from lignn.methods import Method, Prediction
 from lignn.training import History, Metric
 
 if TYPE_CHECKING:
+    from lignn.classifier.race.leaderboard import Leaderboard
     from lignn.features import FeatureTransform
 
 NO_GRAPH = (
@@ -38,6 +39,7 @@ class Model(Protocol):
         metric: the validation score that chose the epoch.
         method: the trained method.
         inputs: the features that the method takes if there is no preparation.
+        leaderboard: the race that chose it; None if its method was named.
     """
 
     @property
@@ -64,6 +66,9 @@ class Model(Protocol):
     @property
     def inputs(self) -> Inputs: ...  # noqa: D102
 
+    @property
+    def leaderboard(self) -> Leaderboard | None: ...  # noqa: D102
+
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
@@ -84,6 +89,7 @@ class Fitted:
         metric: the validation score that chose the epoch.
         held_out: predictions at the labels that `fit` held back, by models that had not seen them; None if there were
             too few labels, and for models of lignn 0.2 and before.
+        leaderboard: the race that chose it; None if its method was named.
     """
 
     spec: Spec
@@ -99,6 +105,7 @@ class Fitted:
     preparation: FeatureTransform | None = None
     metric: Metric = field(default_factory=Metric)
     held_out: Outcome | None = None
+    leaderboard: Leaderboard | None = None
 
     @property
     def has_seen_held_out(self) -> bool:
@@ -131,6 +138,7 @@ class HandedOn:
     metric: Metric
     method: Method
     inputs: Inputs
+    leaderboard: Leaderboard | None = None
 
 
 def with_graph(model: Model) -> Fitted:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 from os import PathLike
@@ -29,18 +30,18 @@ from lignn.classifier.decision import Decision
 from lignn.classifier.draft import Draft
 from lignn.classifier.editing import GraphEditing
 from lignn.classifier.model import Estimator, Fitted, Model
+from lignn.classifier.race.auto import race
 from lignn.classifier.report import about_fit
 from lignn.classifier.sharing import gathered
 from lignn.classifier.spec import Spec
 from lignn.classifier.update import Update, relabelled, solve_again
-from lignn.declarations import DEFAULT_BACKBONE, DEFAULT_METHOD
+from lignn.declarations import AUTO, is_race
 from lignn.equilibrium import Gradient
 from lignn.equilibrium.solvers import Solver
 from lignn.errors import ConfigError
 from lignn.graph import Graph, Split
 from lignn.graph.names import node_number
 from lignn.methods import Method, Prediction
-from lignn.training import Progress
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,11 +50,16 @@ if TYPE_CHECKING:
 class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
     """Labels for the nodes of a half-labelled graph.
 
+    Without a method, `fit` is a race: networks, label propagation and classifiers of tables are tried on folds of the
+    known labels, and the best one, or an ensemble, is fitted on all. With a method it trains that one, and `lignn` if
+    only an option of a single method is given, such as `backbone`, `contraction` or `preset="paper"`.
+
     Parameters are stored as given and checked by `fit`; None stands for the preset's value.
 
     Args:
-        method: name of a method of `lignn.methods`, or a `Method`, which has its network and options already.
-        backbone: name of a network of `lignn.backbones`, a class or factory of modules, or a module.
+        method: "auto" for a race, to which other options of methods apply as far as candidates have them; name of a
+            method of `lignn.methods`; or a `Method`, which has its network and options already.
+        backbone: name of a network of `lignn.backbones`, by default gcn, a class or factory of modules, or a module.
         preset: "practical", or "paper" for the values behind the paper's tables.
         hidden: width of the network's hidden layers.
         dropout: dropout probability of the network.
@@ -103,6 +109,12 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
             transformer of scikit-learn's kind makes features of the columns, or of the features of a graph without any.
         method_options: more options of the method, e.g. `{"lam": 0.5}` for lpa.
         backbone_options: more options of the backbone, e.g. `{"num_layers": 3}`.
+        quality: of a race: "fast", "good" or "best", which is how many candidates, on how many folds.
+        time: of a race: seconds after which it ends with what it has; None for no limit. Only without a limit the
+            result depends on the seed alone.
+        backbones: of a race: names of the networks to try; default by the quality.
+        jobs: of a race: number of processes, with one thread each; 1, or a race of less than a minute, stays in this
+            process.
 
     Attributes:
         graph_: the graph it was fitted on, with the changes made since.
@@ -117,14 +129,15 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         calibration_: temperature, doubt and calibration error, None if there were too few held-out labels.
         temperature_: temperature of `calibration_`, or 1.
         metric_: name of the metric that chose the epoch.
+        leaderboard_: of a race: all candidates with their scores, and what was found, in words; else None.
         well_posed_: one line of `fit` about its equilibrium: proved, measured, or how many predictions depend on the
             start of the solve; empty for methods without an equilibrium.
     """
 
     def __init__(
         self,
-        method: str | Method = DEFAULT_METHOD,
-        backbone: Any = DEFAULT_BACKBONE,
+        method: str | Method | None = None,
+        backbone: Any = None,
         preset: str = "practical",
         hidden: int | None = None,
         dropout: float | None = None,
@@ -157,6 +170,10 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         features: Any = None,
         method_options: Mapping[str, Any] | None = None,
         backbone_options: Mapping[str, Any] | None = None,
+        quality: str | None = None,
+        time: float | None = None,
+        backbones: str | Sequence[str] | None = None,
+        jobs: int | None = None,
         **unknown: Any,
     ) -> None:
         self._refuse(unknown)
@@ -194,16 +211,20 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         self.features = features
         self.method_options = method_options
         self.backbone_options = backbone_options
+        self.quality = quality
+        self.time = time
+        self.backbones = backbones
+        self.jobs = jobs
 
     def fit(
         self,
         graph: Graph,
         split: Split | None = None,
         *,
-        progress: Progress | None = None,
+        progress: Callable[[Any], None] | None = None,
         checkpoint: str | PathLike[str] | None = None,
     ) -> Self:
-        """Train on the known labels of `graph`.
+        """Train on the known labels of `graph`, or race for the best method.
 
         Interrupted (Ctrl-C), it is left fitted with the best weights so far, and the interruption goes on.
 
@@ -213,13 +234,16 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
                 looked at. None is the graph's only split; if it has none, or several, all known labels are learned
                 from. Without validation labels a fifth of the labels to learn from is held back, and is known in the
                 predictions.
-            progress: called with the history after every epoch.
+            progress: called with the history after every epoch; in a race with its `Standing` after every fit.
             checkpoint: file to write training to as it goes, and to go on from if it is there.
         """
-        spec = Spec.resolve(self.get_params(deep=False))
+        given = self.get_params(deep=False)
         file = None if checkpoint is None else Path(checkpoint)
         split = fit.split_for(graph, split, level=1)
-        self._take(fit.fit(spec, graph, split, progress, file))
+        if is_race(given):
+            self._take(race(given, graph, split, progress, file))
+        else:
+            self._take(fit.fit(Spec.resolve(given), graph, split, progress, file))
         warn_if_unsolved(self._fitted.prediction)
         if self._fitted.interrupted:
             raise KeyboardInterrupt
@@ -240,6 +264,7 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         self.n_features_in_ = model.inputs.num_features
         self.history_, self.n_iter_ = model.history, len(model.history.epochs)
         self.calibration_, self.metric_ = model.calibration, model.metric.name
+        self.leaderboard_ = model.leaderboard
         self.temperature_ = 1.0 if model.calibration is None else model.calibration.temperature
 
     def predict(self, graph: Graph | None = None, *, known: Tensor | np.ndarray | None = None) -> np.ndarray:
@@ -400,3 +425,17 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
 def _array(values: Tensor) -> np.ndarray:
     """Return a copy for the caller, who may write to it."""
     return values.detach().cpu().clone().numpy()
+
+
+def AutoClassifier(  # noqa: N802
+    quality: str = "good", parameters: Mapping[str, Any] | None = None, **given: Any
+) -> NodeClassifier:
+    """Return `NodeClassifier(method="auto")`, whose former name this is; for one more version.
+
+    Args:
+        quality: as for `NodeClassifier`.
+        parameters: more parameters of `NodeClassifier`.
+        given: likewise.
+    """
+    warnings.warn("AutoClassifier is NodeClassifier(method='auto') now", DeprecationWarning, stacklevel=2)
+    return NodeClassifier(**{"method": AUTO, "quality": quality, **(parameters or {}), **given})

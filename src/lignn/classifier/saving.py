@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
@@ -40,7 +40,7 @@ from lignn.classifier.columns import Inputs
 from lignn.classifier.config_file import CONFIG, FILES, FORMAT, GRAPH, HISTORY, MISFITS, WEIGHTS
 from lignn.classifier.model import Fitted, HandedOn, Model
 from lignn.classifier.spec import Spec
-from lignn.declarations import OF_LOSS
+from lignn.declarations import AUTO, OF_LOSS
 from lignn.equilibrium import Gradient, Solution, Status
 from lignn.equilibrium.solvers import Solver
 from lignn.errors import InputError
@@ -54,6 +54,7 @@ from lignn.training.checkpoint import flatten, unflatten
 
 if TYPE_CHECKING:
     from lignn.classifier.node import NodeClassifier
+    from lignn.classifier.race.leaderboard import Leaderboard
 
 SETTINGS, LEADERBOARD = "settings.toml", "leaderboard.json"
 _ALL = (*FILES, SETTINGS, LEADERBOARD)
@@ -69,7 +70,6 @@ def write(
     model: Model,
     settings: str | None = None,
     graph: bool = True,
-    more: Mapping[str, str] | None = None,
 ) -> None:
     """Save a model completely or not at all; an earlier model in the folder is replaced.
 
@@ -78,7 +78,6 @@ def write(
         model: the model; of several processes only the first one writes, see `sharing.gathered`.
         settings: content of the file `settings.toml`.
         graph: write the graph and what is known of its nodes too; the model must have one.
-        more: content of further files by name, of which there is `leaderboard.json`.
     """
     if isinstance(model, Fitted) and not model.prediction.problem.processes.is_first:
         return
@@ -90,8 +89,9 @@ def write(
     with generations.new_generation(folder, CONFIG, _ALL) as temporary:
         if settings is not None:
             (temporary / SETTINGS).write_text(settings, encoding="utf-8")
-        for name, text in (more or {}).items():
-            (temporary / name).write_text(text, encoding="utf-8")
+        if model.leaderboard is not None:
+            told = json.dumps(model.leaderboard.plain(), indent=2, ensure_ascii=False)
+            (temporary / LEADERBOARD).write_text(told, encoding="utf-8")
         # save_file would make the file readable for its owner only
         (temporary / WEIGHTS).write_bytes(save(_tensors(model, own, arrays)))
         if own:
@@ -167,11 +167,29 @@ def _read(path: Path, objects: Mapping[str, Any]) -> tuple[dict[str, Any], Model
             raise InputError(f"{path}: the model was made with a {name} of your own; give load(…, {name}=…)")
         parameters[name] = objects[name]
     try:
-        return parameters, _restored(path, config_file.upgraded(config), parameters)
+        model = replace(
+            _restored(path, config_file.upgraded(config), parameters), leaderboard=_leaderboard(path / LEADERBOARD)
+        )
     except InputError as error:
         raise error if str(path) in str(error) else InputError(f"{path}: {error}") from error
     except (*MISFITS, SafetensorError, FileNotFoundError) as error:
         raise InputError(f"{path}: the parts of the model do not fit together ({error})") from error
+    if model.leaderboard is not None:  # a new fit is a race too
+        own = {name: parameters[name] for name in config["objects"]}
+        parameters = {"method": AUTO, **model.leaderboard.given, **own}
+    return parameters, model
+
+
+def _leaderboard(file: Path) -> Leaderboard | None:
+    """Return the race that made a model; None if its method was named."""
+    from lignn.classifier.race.leaderboard import Leaderboard
+
+    if not file.is_file():
+        return None
+    try:
+        return Leaderboard.restored(json.loads(file.read_text(encoding="utf-8")))
+    except (OSError, *MISFITS) as error:
+        raise InputError(f"{file}: is damaged ({error}); copy the model again, or delete this file") from error
 
 
 def load(
@@ -203,7 +221,7 @@ def load(
     return classifier
 
 
-def _restored(path: Path, config: dict[str, Any], parameters: dict[str, Any]) -> Model:
+def _restored(path: Path, config: dict[str, Any], parameters: dict[str, Any]) -> Fitted | HandedOn:
     spec = Spec.resolve(parameters, config["resolved"])
     with safe_open(path / WEIGHTS, "pt") as file:
         tensors = unflatten({key: file.get_tensor(key) for key in file.keys()})  # noqa: SIM118

@@ -17,6 +17,8 @@ from lignn.declarations import (
     BACKBONE_PRESETS,
     CONTRACTIONS,
     DEFAULT_BACKBONE,
+    DEFAULT_METHOD,
+    DEFAULTS,
     FEATURES,
     HELD_BACK,
     KINDS,
@@ -26,11 +28,13 @@ from lignn.declarations import (
     NO_MEASURED,
     OF_LOSS,
     OF_NETWORK,
+    OF_RACE,
     OF_TAUGHT,
     OF_TRAINING,
     PARAMETERS,
     PRECISIONS,
     PRESETS,
+    QUALITIES,
     RELAXED,
     RESIDUAL_PRESETS,
 )
@@ -46,6 +50,7 @@ _NAMED: dict[str, Mapping[str, Any]] = {
     "method": METHODS,
     "preset": PRESETS,
     "precision": dict.fromkeys(PRECISIONS),
+    "quality": dict.fromkeys(QUALITIES),
     "features": dict.fromkeys(FEATURES),
     "contraction": dict.fromkeys(CONTRACTIONS),
     "solver": BY_NAME,
@@ -83,11 +88,11 @@ class Spec:
         """Check the parameters of a classifier.
 
         Args:
-            parameters: by name, as `NodeClassifier` has them.
+            parameters: by name, as `NodeClassifier` has them; without a method, they are of the default one.
             resolved: values of a saved model, used instead of the preset's, which may have changed since.
         """
-        for key, value in parameters.items():
-            _check_value(key, value)
+        check_values(parameters)
+        parameters = _completed(parameters)
         method, backbone = parameters["method"], parameters["backbone"]
         if not isinstance(method, str | Method):
             raise ConfigError(f"method: a name or a Method is needed, got {method!r}")
@@ -223,6 +228,13 @@ class Spec:
         return wanted | dict(self.backbone_options)
 
 
+def _completed(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all parameters of a single method, with the defaults of those that are not given."""
+    there = {name: value for name, value in parameters.items() if value is not None}
+    found = {"method": DEFAULT_METHOD, "backbone": DEFAULT_BACKBONE, **DEFAULTS, **there}
+    return {name: found.get(name) for name in PARAMETERS if name not in OF_RACE or name in there}
+
+
 def _preset_of(method: str, backbone: Any, name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return a preset's values for a method over a network."""
     values = {**PRESETS[name], **METHODS[method].presets.get(name, {})}
@@ -264,6 +276,12 @@ def _check_solver(given: Mapping[str, Any]) -> None:
         raise ConfigError(f"solver: {type(solver).__name__} is built already and cannot take {', '.join(settled)}")
 
 
+def check_values(parameters: Mapping[str, Any]) -> None:
+    """Raise if a parameter cannot have its value, whatever the method."""
+    for name, value in parameters.items():
+        _check_value(name, value)
+
+
 def _check_value(name: str, value: Any) -> None:
     """Check types and names here, and ranges only if no other place does."""
     declared = PARAMETERS[name]
@@ -280,10 +298,12 @@ def _check_value(name: str, value: Any) -> None:
         raise ConfigError(NO_MEASURED)
     if name in _NAMED and isinstance(value, str) and value not in _NAMED[name]:
         raise unknown(name, value, _NAMED[name])
-    if name in ("hidden", "max_steps", "folds") and value < 1:
+    if name in ("hidden", "max_steps", "folds", "jobs") and value < 1:
         raise ConfigError(f"{name}: at least 1 is needed, got {value}")
     if name == "seed" and not 0 <= value < 2**63:
         raise ConfigError(f"seed: a whole number of at least 0 and below 2^63 is needed, got {value}")
+    if name == "time" and not value > 0:
+        raise ConfigError(f"time: a positive number of seconds is needed, got {value!r}")
     if name == "device":
         _check_device(value)
 

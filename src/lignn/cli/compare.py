@@ -11,7 +11,7 @@ import typer
 from lignn.cli.options import NamedGraph, with_parameters
 from lignn.cli.output import Json, print_json, print_table
 from lignn.cli.workers import Ray
-from lignn.declarations import BASELINE, COMPARED, DEFAULT_BACKBONE, written
+from lignn.declarations import BASELINE, COMPARED, DEFAULT_BACKBONE, OF_RACE, written
 
 if TYPE_CHECKING:
     from lignn.evaluation.compare import Comparison, Result
@@ -34,7 +34,7 @@ Methods = Annotated[
 ]
 
 
-@with_parameters(without=["method", "calibrate", "refit", "batch_parts", "method_options"])
+@with_parameters(without=["method", "calibrate", "refit", "batch_parts", "method_options", *OF_RACE])
 def compare(
     graph: NamedGraph,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="HTML file of the report.")] = None,

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lignn.cli.fit_auto import AUTO, Options
 from lignn.cli.fit_auto import fit as fit_auto
+from lignn.cli.fit_auto import refuse_store_options
 from lignn.cli.options import NamedGraph, with_parameters
 from lignn.cli.output import Json
+from lignn.cli.running import Running
 from lignn.cli.workers import Ray, Workers, launch, on_ray, refuse_several
-from lignn.declarations import DEFAULT_METRIC, METRICS
+from lignn.declarations import AUTO, DEFAULT_METHOD, DEFAULT_METRIC, METRICS, OF_RACE, is_race
 
 if TYPE_CHECKING:
     from lignn.classifier import NodeClassifier
     from lignn.classifier.spec import Spec
-    from lignn.cli.running import Running
     from lignn.graph import Graph
     from lignn.store import StoredGraph
 
@@ -40,18 +40,6 @@ def fit(
     training_scores: Annotated[
         bool, typer.Option("--training-scores", help="Show the scores of training nodes too.")
     ] = False,
-    quality: Annotated[
-        str | None, typer.Option(help="With --method auto: fast, good (default) or best.", metavar="QUALITY")
-    ] = None,
-    time: Annotated[
-        str | None, typer.Option(help="With --method auto: end the search after this long, e.g. 2m.", metavar="TIME")
-    ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="With --method auto: number of processes; default: one per core.")
-    ] = None,
-    backbones: Annotated[
-        str | None, typer.Option(help="With --method auto: networks to try, e.g. gcn,sage.", metavar="NAME,…")
-    ] = None,
     workers: Workers = 1,
     ray: Ray = None,
     memory: Annotated[
@@ -63,17 +51,28 @@ def fit(
 ) -> None:
     """Train a classifier on the known labels of a graph; the model and its settings are saved.
 
-    --method auto tries networks, label propagation and classifiers of tables, and keeps what is best on this graph.
+    Networks, label propagation and classifiers of tables race, and the best on this graph is kept; --method names one.
     """
-    options = Options(quality, time, jobs, backbones)
-    options.check(parameters.get("method"))
-    if parameters.get("method") == AUTO:
-        options.refuse_store(workers, memory, parameters.get("batch_parts"))
+    begun = Running(out).begun if resume else {}
+    if is_race(begun | parameters) and not _is_store(graph, parameters):
+        refuse_store_options(workers, memory)
         with on_ray(ray):
-            fit_auto(graph, out, resume, not no_graph, report, as_json, training_scores, parameters, options)
+            fit_auto(graph, out, resume, not no_graph, report, as_json, training_scores, parameters)
         return
     launch(workers, ray)
     _fit(graph, out, resume, no_graph, report, workers, memory, as_json, training_scores, parameters)
+
+
+def _is_store(graph: NamedGraph, parameters: dict[str, Any]) -> bool:
+    """Return whether the graph is a store, which the default method trains on; a race has to be left out."""
+    from lignn.cli import stored
+    from lignn.errors import ConfigError
+
+    if stored.opened(graph) is None:
+        return False
+    if parameters.get("method") == AUTO or {*OF_RACE} & {*parameters}:
+        raise ConfigError(f"{graph.graph}: is a store, in which methods cannot race; name one by --method")
+    return True
 
 
 def _fit(
@@ -91,7 +90,6 @@ def _fit(
     """Train one method, save it and tell how good it is."""
     from lignn.classifier import NodeClassifier
     from lignn.cli import feature_block, fit_summary, progress, reading
-    from lignn.cli.running import Running
     from lignn.processes import joined
 
     if report is not None:
@@ -99,7 +97,7 @@ def _fit(
     running = Running(out)
     with joined() as processes, running.alone(processes.is_first):
         parameters = running.resumed(parameters) if resume else running.fresh(parameters)
-        classifier = NodeClassifier(**parameters)
+        classifier = NodeClassifier(**{"method": DEFAULT_METHOD, **parameters})
         resolved, quiet = _resolved(classifier), as_json or not processes.is_first
         data = _read(graph, classifier, workers, memory, quiet)
         with running.kept(resolved, data, processes.is_first):

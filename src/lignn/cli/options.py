@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -12,7 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lignn.declarations import DEFAULT_BACKBONE, DEFAULT_METHOD, METHODS, PARAMETERS, PRECISIONS, PRESETS, Parameter
+from lignn.declarations import (
+    DEFAULT_BACKBONE,
+    DEFAULT_METHOD,
+    DEFAULT_QUALITY,
+    DEFAULTS,
+    METHODS,
+    PARAMETERS,
+    PRESETS,
+    Parameter,
+)
+from lignn.errors import ConfigError
 
 if TYPE_CHECKING:
     from lignn.datasets.sources import Source
@@ -51,25 +62,22 @@ _TYPES: dict[str, Any] = {
     "whole number": int,
     "number": float,
     "number or 'adaptive'": str,
+    "duration": str,
     "true or false": bool,
     "text": str,
     "table": list[str],
     "text or table": list[str],
+    "names": str,
 }
 
 
-FIXED: dict[str, Any] = {
-    "method": DEFAULT_METHOD,
-    "backbone": DEFAULT_BACKBONE,
-    "preset": next(iter(PRESETS)),
-    "seed": 0,
-    "inductive": False,
-    "calibrate": True,
-    "precision": PRECISIONS[0],
-    "device": "cpu",
-}
-"""Defaults that do not depend on the preset."""
 _WORDS = {
+    "method": "auto; lignn if an option of a single method is given",
+    "backbone": DEFAULT_BACKBONE,
+    "quality": DEFAULT_QUALITY,
+    "time": "no limit",
+    "backbones": "by the quality",
+    "jobs": "one per core",
     "metric": "f1_micro; f1_macro if one class has over 90 %",
     "class_weight": "none",
     "teaching": "1; paper: 0",
@@ -83,8 +91,8 @@ def _default(name: str) -> str:
     """Return the default of a parameter as help shows it: that of the default preset, and others that differ."""
     if name in _WORDS:
         return _WORDS[name]
-    if name in FIXED:
-        return _shown(FIXED[name])
+    if name in DEFAULTS:
+        return _shown(DEFAULTS[name])
     own = METHODS[DEFAULT_METHOD].presets
     by_preset = {preset: {**values, **own.get(preset, {})}.get(name) for preset, values in PRESETS.items()}
     first, *others = by_preset.items()
@@ -277,8 +285,21 @@ def with_parameters(without: Iterable[str] = ()) -> Callable[[Callable[..., None
 
 def _value(name: str, value: Any) -> Any:
     """An option's value as `NodeClassifier` takes it."""
+    if PARAMETERS[name].kind == "duration":
+        return seconds(value, f"--{name}")
     if name == "mask_rate":
         return _scalar(value)
     if PARAMETERS[name].kind == "text or table" and "=" not in value[0]:
         return ", ".join(value)
     return dict(_assignment(name, text) for text in value) if isinstance(value, list) else value
+
+
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
+
+
+def seconds(text: str, option: str = "--time") -> float:
+    """Return a duration such as 90, 90s, 2m or 1.5h in seconds."""
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([smh]?)\s*", text)
+    if found is None or float(found[1]) == 0:
+        raise ConfigError(f"{option} {text}: a duration such as 90s, 2m or 1h is needed")
+    return float(found[1]) * _UNITS[found[2]]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
+    from lignn.classifier.race.auto import Standing
     from lignn.training import History
 
 _LOG_SECONDS = 10.0
@@ -84,8 +85,8 @@ def of_runs(total: int, quiet: bool, left: str = "nothing was written") -> Itera
 
 
 @contextmanager
-def of_search(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
-    """What to call after each fit of a search, with a few words, the number of fits so far and of those planned."""
+def of_race(quiet: bool) -> Iterator[Callable[[Standing], None] | None]:
+    """What to call after each fit of a race."""
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -97,9 +98,9 @@ def of_search(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
         columns = (TextColumn("fits"), MofNCompleteColumn(), BarColumn(20), TimeElapsedColumn())
         with Progress(*columns, TextColumn("{task.description}"), console=console) as bar:
             task = bar.add_task("", total=None)
-            yield lambda words, done, total: bar.update(task, completed=done, total=total, description=words)
+            yield lambda now: bar.update(task, completed=now.done, total=now.total, description=now.words)
     else:
-        yield lambda words, done, total: typer.echo(f"{done}/{total}  {words}", err=True)
+        yield lambda now: typer.echo(f"{now.done}/{now.total}  {now.words}", err=True)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from lignn.classifier import NodeClassifier
     from lignn.graph import Graph
 
-_OF_AUTO = ("quality", "backbones")
 _GRAPH = "graph"
 """Beside an unfinished model's settings: the fingerprint of the graph that it is trained on."""
 
@@ -62,13 +61,17 @@ class Running:
         classifier: NodeClassifier,
         settings: dict[str, Any],
         graph: bool = True,
-        more: Mapping[str, str] | None = None,
     ) -> None:
-        """Save a model together with its resolved settings, with or without its graph, and further files."""
+        """Save a model together with its resolved settings, with or without its graph."""
         from lignn.classifier import saving
 
         heading = f"settings of {self.model.name}, for lignn fit --config"
-        saving.write(self.model, classifier._fitted, config.text(settings, heading), graph, more)
+        saving.write(self.model, classifier._fitted, config.text(settings, heading), graph)
+
+    @property
+    def begun(self) -> dict[str, Any]:
+        """The settings of the interrupted run; empty if there is none."""
+        return self._read_unfinished() if self._unfinished.exists() else {}
 
     def fresh(self, given: dict[str, Any]) -> dict[str, Any]:
         """Return the settings of a new run; an interrupted one is not overwritten."""
@@ -97,7 +100,7 @@ class Running:
         check_file(self.checkpoint)
 
     def _read_unfinished(self) -> dict[str, Any]:
-        return config.read(self._unfinished, [*PARAMETERS, *_OF_AUTO, _GRAPH])
+        return config.read(self._unfinished, [*PARAMETERS, _GRAPH])
 
     @contextmanager
     def kept(self, settings: dict[str, Any], graph: Graph, first: bool = True) -> Iterator[None]:

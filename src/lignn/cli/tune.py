@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lignn.cli.options import NamedGraph, with_parameters
+from lignn.cli.options import NamedGraph, seconds, with_parameters
 from lignn.cli.output import Json, print_json, print_table
 from lignn.cli.workers import Ray
-from lignn.declarations import METRICS
+from lignn.declarations import METRICS, OF_RACE
 
 if TYPE_CHECKING:
     from lignn.evaluation.compare import Result
     from lignn.evaluation.tune import Tuned
 
 
-@with_parameters(without=["calibrate", "refit", "batch_parts"])
+@with_parameters(without=["calibrate", "refit", "batch_parts", *OF_RACE])
 def tune(
     graph: NamedGraph,
     out: Annotated[
@@ -44,7 +44,7 @@ def tune(
     parameters: dict[str, Any],
 ) -> None:
     """Search for values of the options that matter most and are not given, by validation score, with Optuna."""
-    from lignn.cli import config, fit_auto, fit_summary, progress, reading
+    from lignn.cli import config, fit_summary, progress, reading
     from lignn.evaluation import compare as comparing
     from lignn.evaluation import tune as tuning
     from lignn.evaluation import tune_page
@@ -52,7 +52,7 @@ def tune(
     _check(out, graph)
     if report is not None:
         fit_summary.check(report)
-    limit = None if timeout is None else fit_auto.seconds(timeout, "--timeout")
+    limit = None if timeout is None else seconds(timeout, "--timeout")
     source = graph.source(parameters.get("features"))
     # refuses bad tables before workers start, and shows notes on the data
     data = reading.read(source, quiet=as_json)

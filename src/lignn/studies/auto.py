@@ -20,7 +20,6 @@ import torch
 
 from lignn import datasets
 from lignn.classifier import NodeClassifier
-from lignn.classifier.race.auto import AutoClassifier
 from lignn.classifier.race.candidates import candidates
 from lignn.errors import ConvergenceWarning, ImbalanceWarning
 from lignn.evaluation import page
@@ -117,20 +116,18 @@ def perform(case: Case) -> dict[str, Any]:
     """Fit, and return test and validation score, the processor time, and for `auto` what it is made of."""
     graph = load(case.dataset)
     split, start = split_of(graph, case), time.process_time()
-    classifier: NodeClassifier
     with warnings.catch_warnings():
         for kind in (ConvergenceWarning, ImbalanceWarning):
             warnings.simplefilter("ignore", kind)
         if case.row == AUTO:
-            classifier = AutoClassifier(case.quality, seed=case.run).fit(graph, split)  # type: ignore[arg-type]
+            classifier = NodeClassifier(method="auto", quality=case.quality, seed=case.run).fit(graph, split)
         else:
             found = {one.name: one for one in candidates(graph, case.quality)}[case.row]  # type: ignore[arg-type]
             classifier = NodeClassifier(**found.with_common({"seed": case.run})).fit(graph, split)
     seconds = time.process_time() - start
     scores = {part: classifier.score(getattr(split, part) & graph.labelled) for part in ("test", "val")}
-    members = {}
-    if isinstance(classifier, AutoClassifier):
-        members = {row.name: row.weight for row in classifier.leaderboard_.members}
+    board = classifier.leaderboard_
+    members = {} if board is None else {row.name: row.weight for row in board.members}
     return {"scores": scores, "processor_seconds": seconds, "members": members}
 
 

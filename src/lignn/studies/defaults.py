@@ -126,7 +126,7 @@ def perform(case: Case) -> dict[str, Any]:
     given = graph.replace(y=torch.where(train, graph.y, -1), splits=())
     with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # the record says the same in numbers
         start = time.process_time()
-        classifier = NodeClassifier(**case.parameters, seed=case.run).fit(given)
+        classifier = NodeClassifier(**{"method": DEFAULT_METHOD, **case.parameters}, seed=case.run).fit(given)
         seconds = time.process_time() - start
     nodes = graph.labelled & ~train
     truth = graph.y[nodes]

@@ -18,6 +18,7 @@ import torch
 from sklearn.metrics import average_precision_score
 
 from lignn.classifier import NodeClassifier
+from lignn.declarations import DEFAULT_METHOD
 from lignn.errors import ImbalanceWarning
 from lignn.evaluation import page
 from lignn.evaluation.summary import mean_and_deviation
@@ -99,7 +100,7 @@ def perform(case: Case) -> dict[str, Any]:
     """Fit, and return how well the nodes without a known label are told apart."""
     graph, truth = draw(case)
     with warnings.catch_warnings(action="ignore", category=ImbalanceWarning):  # the record says the same in numbers
-        classifier = NodeClassifier(**case.parameters, seed=case.seed).fit(graph)
+        classifier = NodeClassifier(**{"method": DEFAULT_METHOD, **case.parameters}, seed=case.seed).fit(graph)
     hidden = ~graph.labelled.numpy()
     found = classifier.predict()[hidden] == FRAUD
     fraud = truth[hidden] == FRAUD

@@ -20,6 +20,7 @@ import torch
 
 from lignn import datasets
 from lignn.classifier import NodeClassifier, Update
+from lignn.declarations import DEFAULT_METHOD
 from lignn.errors import ConvergenceWarning
 from lignn.graph import Graph, Split, splits
 from lignn.runs import records
@@ -81,7 +82,7 @@ def perform(case: Case) -> list[dict[str, Any]]:
     split = splits.per_class(graph, *sizes, seed=splits.PAPER_SEED, runs=case.run + 1)[case.run]
     order = torch.randperm(graph.num_nodes, generator=torch.Generator().manual_seed(case.run))
     pool = order[~(split.train | split.held_out)[order]]
-    classifier = NodeClassifier(**case.parameters, seed=case.run)
+    classifier = NodeClassifier(**{"method": DEFAULT_METHOD, **case.parameters}, seed=case.run)
     seconds = _seconds(lambda: classifier.fit(graph, split))
     seconds |= {f"certificate_{name}": value for name, value in _seconds(classifier.diagnose).items()}
     points = [{"added": 0, "way": RETRAINED, "test": classifier.score(split.test), **seconds}]
@@ -95,7 +96,10 @@ def perform(case: Case) -> list[dict[str, Any]]:
 def _points(classifier: NodeClassifier, split: Split, labels: dict[int, int], case: Case) -> list[dict[str, Any]]:
     """Use the labels in the three ways; the labels of the classifier are the same afterwards."""
     graph = classifier.graph_
-    trained_on, retrained = deepcopy(classifier), NodeClassifier(**case.parameters, seed=case.run)
+    trained_on, retrained = (
+        deepcopy(classifier),
+        NodeClassifier(**{"method": DEFAULT_METHOD, **case.parameters}, seed=case.run),
+    )
     more = split.train.clone()
     more[list(labels)] = True
     updates: list[Update] = []

@@ -1,4 +1,4 @@
-"""`AutoClassifier`: what it chooses, what it may see, and the one model that comes out."""
+"""A race: what it chooses, what it may see, and the one model that comes out."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import lignn
-from lignn import AutoClassifier, Graph, NodeClassifier, Split
+from lignn import Graph, NodeClassifier, Split
 from lignn.classifier.race import auto, fold_fits, greedy
 from lignn.classifier.race.candidates import Candidate, candidates
 from lignn.classifier.race.fold_fits import Outcome, Setup, Task
@@ -21,6 +21,7 @@ from lignn.classifier.race.greedy import choose
 from lignn.classifier.race.judge import Judge
 from lignn.classifier.race.leaderboard import Leaderboard
 from lignn.classifier.race.search import Search, rungs
+from lignn.declarations import is_race
 from lignn.errors import ConfigError, InputError
 from lignn.runs import workers
 from lignn.training import Metric, checkpoint
@@ -41,9 +42,11 @@ def parts(with_validation: bool = True) -> Split:
     return Split(part == 0, part == 1 if with_validation else nothing, part == 2)
 
 
-def fitted(version: Graph, split: Split | None, **options: object) -> AutoClassifier:
-    given = {"quality": "fast", "backbones": ["gcn"], "parameters": QUICK, "precision": "float64"} | options
-    return AutoClassifier(**given).fit(version, split)
+GIVEN = {"method": "auto", "quality": "fast", "precision": "float64", **QUICK}
+
+
+def fitted(version: Graph, split: Split | None, **options: object) -> NodeClassifier:
+    return NodeClassifier(**GIVEN | {"backbones": ["gcn"]} | options).fit(version, split)
 
 
 def test_candidates_are_what_a_graph_has_the_parts_for() -> None:
@@ -140,7 +143,7 @@ def test_members_have_to_be_fitted_once_more_in_the_time_that_is_left() -> None:
 
 def test_a_fit_of_correct_and_smooth_is_that_of_its_first_stage_too() -> None:
     for split in (parts(), parts(False)):
-        setup = AutoClassifier("fast", parameters=QUICK, precision="float64")._setup(graph(), split)
+        setup = auto.setup_of(GIVEN, graph(), split)
         number = {one.name: place for place, one in enumerate(setup.candidates)}
         for whole, first in (("gcn/correct_and_smooth", "gcn"), ("logistic/smoothed", "logistic")):
             both = fold_fits.perform(setup, Task(number[whole], 1))
@@ -178,7 +181,7 @@ def test_costly_ways_are_tried_on_networks_that_are_not_behind(
         return {task: Outcome(torch.nn.functional.one_hot(found, 3).float(), 1.0, 1.0)}
 
     monkeypatch.setattr(fold_fits, "perform", perform)
-    setup = AutoClassifier("good")._setup(whole, split)
+    setup = auto.setup_of({"quality": "good"}, whole, split)
     monkeypatch.setattr(Setup, "inside", lambda *_: None)
     found = Search(setup)
     found.run(1, None, lambda *_: None)
@@ -189,7 +192,7 @@ def test_costly_ways_are_tried_on_networks_that_are_not_behind(
 
 
 def test_a_time_that_is_over_leaves_what_was_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    def begun(number: int, function: Any, rounds: Any, jobs: int, until: float) -> Iterator[Any]:
+    def begun(number: int, function: Any, rounds: Any, *_: Any) -> Iterator[Any]:
         first = next(rounds)
         yield from ((task, function(task)) for task in first[:number])
 
@@ -206,7 +209,7 @@ def test_a_time_that_is_over_leaves_what_was_tried(monkeypatch: pytest.MonkeyPat
 
 
 def test_training_in_this_process_ends_with_the_time() -> None:
-    setup = AutoClassifier("fast", backbones=["gcn"], parameters=QUICK)._setup(graph(), parts())
+    setup = auto.setup_of(GIVEN | {"backbones": ["gcn"]}, graph(), parts())
     number = {one.name: place for place, one in enumerate(setup.candidates)}
     with pytest.raises(fold_fits.TimeOverError):
         fold_fits.perform(setup, Task(number["gcn/label_input"], 0), until=0.0)
@@ -253,7 +256,7 @@ def test_ctrl_c_within_a_fit_keeps_no_half_trained_model(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(fold_fits.fitting, "fit", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        AutoClassifier("fast", parameters=QUICK).fit(graph(), parts(), checkpoint=tmp_path / "search")
+        NodeClassifier(**GIVEN).fit(graph(), parts(), checkpoint=tmp_path / "search")
     assert list(checkpoint.read(tmp_path / "search")["results"]) == ["0:0"]
 
 
@@ -267,20 +270,17 @@ def test_rungs_halve() -> None:
 
 
 @pytest.fixture(scope="module")
-def model() -> AutoClassifier:
+def model() -> NodeClassifier:
     return fitted(graph(), parts())
 
 
-def test_it_is_one_model(model: AutoClassifier, tmp_path: Path) -> None:
+def test_it_is_one_model(model: NodeClassifier, tmp_path: Path) -> None:
     model.save(tmp_path / "model")
     loaded = lignn.load(tmp_path / "model")
-    assert isinstance(loaded, AutoClassifier)
+    assert loaded.get_params() == model.get_params()
     assert np.array_equal(loaded.predict_proba(), model.predict_proba())
     assert loaded.leaderboard_ == model.leaderboard_
     assert Leaderboard.restored(model.leaderboard_.plain()) == model.leaderboard_
-    plain = lignn.classifier.load(tmp_path / "model")  # as the commands load it
-    assert type(plain) is NodeClassifier
-    assert np.array_equal(plain.predict_proba(), model.predict_proba())
     assert loaded.decision().labels.shape == (N,)
     assert 0 <= loaded.score() <= 1
     loaded.update_labels({"n2": 0, "n0": None})
@@ -288,7 +288,7 @@ def test_it_is_one_model(model: AutoClassifier, tmp_path: Path) -> None:
     assert str(loaded.diagnose())
 
 
-def ensemble(version: Graph, monkeypatch: pytest.MonkeyPatch) -> AutoClassifier:
+def ensemble(version: Graph, monkeypatch: pytest.MonkeyPatch) -> NodeClassifier:
     """A model that consists of LPA, boosted trees and Label Input."""
     weights = {"lpa": 0.2, "boosted/label_input": 0.4, "gcn/label_input": 0.4}
 
@@ -321,10 +321,6 @@ def test_an_ensemble_is_the_mean_of_its_members(monkeypatch: pytest.MonkeyPatch,
     assert loaded.predict().shape == (N,)
     assert loaded.predict_proba(graph(seed=2)).shape == (N, 3)
     assert len(loaded.add_nodes(torch.zeros(1, 5), [["n0"], ["new"]], ["new"])) == 1
-    again = NodeClassifier(**lignn.classifier.load(tmp_path / "model").get_params()).fit(
-        graph(), parts()
-    )  # as serve does
-    assert again.predict().shape == (N,)
 
 
 @pytest.mark.parametrize("with_validation", [True, False])
@@ -362,16 +358,16 @@ def test_a_search_goes_on_from_its_file(tmp_path: Path, monkeypatch: pytest.Monk
         calls.append(task)
         return perform(setup, task)
 
-    given = {"quality": "fast", "backbones": ["mlp"], "parameters": QUICK, "precision": "float64"}
+    given = GIVEN | {"backbones": ["mlp"]}
     monkeypatch.setattr(fold_fits, "perform", counted)
     with pytest.raises(KeyboardInterrupt):
-        AutoClassifier(**given).fit(whole, split, checkpoint=file)
+        NodeClassifier(**given).fit(whole, split, checkpoint=file)
     monkeypatch.setattr(fold_fits, "perform", perform)
-    again = AutoClassifier(**given).fit(whole, split, checkpoint=file)
-    fresh = AutoClassifier(**given).fit(whole, split)
+    again = NodeClassifier(**given).fit(whole, split, checkpoint=file)
+    fresh = NodeClassifier(**given).fit(whole, split)
     assert np.array_equal(again.predict_proba(), fresh.predict_proba())
     with pytest.raises(InputError, match="the results of another search"):
-        AutoClassifier(**given | {"seed": 1}).fit(whole, split, checkpoint=file)
+        NodeClassifier(**given | {"seed": 1}).fit(whole, split, checkpoint=file)
 
 
 def test_bad_input() -> None:
@@ -379,11 +375,27 @@ def test_bad_input() -> None:
         ({"quality": "superb"}, "quality 'superb' is unknown"),
         ({"time": -1}, "time: a positive number of seconds"),
         ({"jobs": 0}, "jobs: at least 1"),
-        ({"parameters": {"method": "lpa"}}, "method: auto chooses it"),
+        ({"method": "auto", "backbone": "gcn"}, "backbone: auto chooses it"),
+        ({"method": "lpa", "quality": "fast"}, "quality: method 'lpa' has no such parameter, only auto"),
     ):
         with pytest.raises(ConfigError, match=message):
-            AutoClassifier(**given).fit(graph())
+            NodeClassifier(**given).fit(graph())
     with pytest.raises(InputError, match="too few labels to choose a model by"):
-        AutoClassifier("fast").fit(Graph([[0, 1], [1, 2]], y=[0, 1, -1]))
-    with pytest.raises(ConfigError, match="AutoClassifier has no parameter 'qualty'; did you mean 'quality'"):
-        AutoClassifier(qualty="fast")
+        NodeClassifier().fit(Graph([[0, 1], [1, 2]], y=[0, 1, -1]))
+
+
+def test_a_race_is_the_default_and_an_option_of_one_method_names_lignn() -> None:
+    assert all(is_race(given) for given in ({}, {"seed": 3, "metric": "roc_auc"}, {"method": "auto", "hidden": 4}))
+    assert is_race({"quality": "fast", "hidden": 4})
+    for given in ({"backbone": "gcn"}, {"contraction": "free"}, {"preset": "paper"}, {"hidden": 4}, {"method": "lpa"}):
+        assert not is_race(given)
+    model = NodeClassifier(hidden=4, max_epochs=2).fit(graph(), parts())
+    assert (model._fitted.spec.method, model._fitted.spec.backbone) == ("lignn", "gcn")
+    assert model.leaderboard_ is None
+
+
+def test_the_former_name_is_an_alias() -> None:
+    with pytest.warns(DeprecationWarning, match="AutoClassifier is NodeClassifier"):
+        found = lignn.AutoClassifier("fast", backbones=["gcn"], parameters={"hidden": 4})
+    wanted = NodeClassifier(method="auto", quality="fast", backbones=["gcn"], hidden=4)
+    assert found.get_params() == wanted.get_params()

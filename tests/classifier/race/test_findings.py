@@ -112,7 +112,7 @@ def test_a_little_gain_is_little_on_the_scale_of_the_metric() -> None:
 
 def board(**more: int) -> Leaderboard:
     found = search({"rows": 120, "network": 160, "inputs": 180, "spread": 100} | more)
-    return leaderboard(found, greedy.Choice({2: 1.0}, 0.9, None), "good")
+    return leaderboard(found, greedy.Choice({2: 1.0}, 0.9, None), {"quality": "good"})
 
 
 def test_the_leaderboard_has_scores_errors_times_and_what_is_used() -> None:
@@ -138,7 +138,7 @@ def test_candidates_that_were_not_tried_or_failed_are_told() -> None:
     del found.results[Task(0, 0)]
     found.results[Task(1, 0)] = Outcome(None, 1.0, 1.0, failure="no memory")
     found.alive, found.stopped = [2], True
-    remarks = leaderboard(found, greedy.Choice({2: 1.0}, 0.9, None), "good").remarks
+    remarks = leaderboard(found, greedy.Choice({2: 1.0}, 0.9, None), {"quality": "good"}).remarks
     assert "ROWS: not tried: the time was over." in remarks
     assert "NETWORK: no memory." in remarks
     assert "the time was over before all candidates were tried on all folds." in remarks
@@ -146,7 +146,7 @@ def test_candidates_that_were_not_tried_or_failed_are_told() -> None:
 
 def test_a_better_candidate_that_was_too_slow_is_told() -> None:
     found = search({"rows": 120, "network": 160})
-    remarks = leaderboard(found, greedy.Choice({0: 1.0}, 0.6, None), "good").remarks
+    remarks = leaderboard(found, greedy.Choice({0: 1.0}, 0.6, None), {"quality": "good"}).remarks
     assert remarks == ["NETWORK scored higher; too little time was left to fit it again."]
 
 
@@ -164,5 +164,5 @@ def test_the_page_draws_every_score_with_its_error_and_the_guess() -> None:
 
 def test_a_single_row_has_room_in_the_picture() -> None:
     found = search({"network": 180})
-    alone = leaderboard(found, greedy.Choice({0: 1.0}, 0.9, None), "good")
+    alone = leaderboard(found, greedy.Choice({0: 1.0}, 0.9, None), {"quality": "good"})
     assert drawing.rendered(auto_page.draw(alone), "svg").startswith(b"<?xml")  # a warning would be an error

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from lignn.backbones.registry import BACKBONES, names_with
-from lignn.declarations import BASELINE, METHODS, METHODS_WITH, OF_NETWORK, title
+from lignn.declarations import BASELINE, METHODS, METHODS_WITH, OF_NETWORK, QUALITIES, title
 from lignn.errors import ConfigError, did_you_mean
 from lignn.graph import Graph
 from lignn.methods.registry import network_options, over_rows
 
 Quality = Literal["fast", "good", "best"]
-QUALITIES: tuple[Quality, ...] = ("fast", "good", "best")
 Part = Literal["features", "edges", "labels"]
 PARTS: tuple[Part, ...] = ("features", "edges", "labels")
 """What a model may use: a node's features, its neighbours' features, and known labels as inputs."""

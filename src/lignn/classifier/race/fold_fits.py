@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from torch import Tensor
 
-from lignn.classifier import NodeClassifier
 from lignn.classifier import fit as fitting
 from lignn.classifier.model import Fitted
 from lignn.classifier.race.candidates import Candidate
@@ -80,8 +79,7 @@ class Setup:
 
         A fit holds labels back once: the search itself has predictions of all labels, which calibrate.
         """
-        given = candidate.with_common({**self.common, "metric": self.metric.name, "folds": 1})
-        return Spec.resolve(NodeClassifier(**given).get_params(deep=False))
+        return Spec.resolve(candidate.with_common({**self.common, "metric": self.metric.name, "folds": 1}))
 
     def inside(self, candidate: int) -> int | None:
         """Return the number of the candidate that is the first stage of this one, None if there is none."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from lignn.classifier.race.candidates import Part
@@ -10,7 +12,7 @@ from lignn.classifier.race.findings import majority, sentences
 from lignn.classifier.race.greedy import Choice
 from lignn.classifier.race.judge import Judge, error_of
 from lignn.classifier.race.search import Search
-from lignn.declarations import METRICS, MetricDeclaration
+from lignn.declarations import DEFAULT_QUALITY, METRICS, MetricDeclaration
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ class Leaderboard:
         quality: how many candidates there were.
         seed: seed of folds and fits.
         stopped: whether the time was over before all folds were done.
+        given: parameters of the race, but for objects.
     """
 
     rows: tuple[Row, ...]
@@ -72,6 +75,7 @@ class Leaderboard:
     quality: str
     seed: int
     stopped: bool
+    given: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def shown(self) -> MetricDeclaration:
@@ -135,14 +139,18 @@ class Leaderboard:
 
     @classmethod
     def restored(cls, plain: dict[str, Any]) -> Leaderboard:
-        """Return what `plain` returned."""
+        """Return what `plain` returned, or what lignn 0.2 wrote."""
+        if "leaderboard" in plain:
+            before = plain["parameters"]
+            more = {**before.pop("parameters", None)} if before.get("parameters") else {}
+            plain = plain["leaderboard"] | {"given": {n: v for n, v in (before | more).items() if v is not None}}
         rows = tuple(Row(**(row | {"uses": tuple(row["uses"])})) for row in plain["rows"])
         texts = {name: tuple(plain[name]) for name in ("findings", "notes")}
         return cls(**(plain | texts | {"rows": rows}))
 
 
-def leaderboard(search: Search, choice: Choice, quality: str) -> Leaderboard:
-    """Summarise a search whose model was chosen."""
+def leaderboard(search: Search, choice: Choice, given: Mapping[str, Any]) -> Leaderboard:
+    """Summarise a search whose model was chosen, of a race with these parameters."""
     setup, judge = search.setup, Judge.of(search.setup)
     factor, sign = judge.metric.declared.factor, judge.metric.declared.sign
     order = sorted(range(len(setup.candidates)), key=lambda each: _rank(search, judge, each))
@@ -167,10 +175,20 @@ def leaderboard(search: Search, choice: Choice, quality: str) -> Leaderboard:
         guess,
         tuple(told),
         tuple(notes),
-        quality,
+        given.get("quality", DEFAULT_QUALITY),
         setup.common.get("seed", 0),
         search.stopped,
+        {name: value for name, value in given.items() if _is_plain(value)},
     )
+
+
+def _is_plain(value: Any) -> bool:
+    """Return whether JSON has the value."""
+    try:
+        json.dumps(value)
+    except TypeError:
+        return False
+    return True
 
 
 def _rank(search: Search, judge: Judge, candidate: int) -> tuple[int, float, float]:
