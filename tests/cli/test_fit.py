@@ -207,7 +207,7 @@ def test_ctrl_c_before_the_first_epoch_leaves_nothing(place: Path, monkeypatch: 
         raise KeyboardInterrupt
 
     monkeypatch.setattr(lignn.NodeClassifier, "fit", interrupted)
-    result = outcome("fit", "mine", "-o", "new")
+    result = outcome("fit", "mine", "-o", "new", "--method", "lignn")
     assert result.code == 130
     assert result.err == "interrupted before the first epoch was done; no model was written\n"
     assert not list(place.glob("new*"))
@@ -219,7 +219,7 @@ def test_ctrl_c_once_more_before_an_epoch_says_how_to_go_on(place: Path, monkeyp
         raise KeyboardInterrupt
 
     monkeypatch.setattr(lignn.NodeClassifier, "fit", interrupted)
-    result = outcome("fit", "mine", "-o", "new")
+    result = outcome("fit", "mine", "-o", "new", "--method", "lignn")
     assert result.err == "interrupted once more; go on with: lignn fit mine -o new --resume\n"
     assert (place / "new.checkpoint").exists()
 

@@ -16,6 +16,8 @@ _NICE = 3
 def main(folder: Path) -> int:
     """Train on the graph in `folder`, and save the model there."""
     from lignn.classifier import NodeClassifier
+    from lignn.classifier.race.auto import Standing
+    from lignn.declarations import is_race
     from lignn.errors import ConvergenceWarning, LignnError
     from lignn.graph import Graph
 
@@ -25,11 +27,14 @@ def main(folder: Path) -> int:
     try:
         classifier = NodeClassifier(**parameters)
 
-        def tell(history: Any) -> None:
-            record = history.epochs[-1]
-            _say({"epoch": len(history.epochs), "score": record.get("val")})
+        def tell(now: Any) -> None:
+            if isinstance(now, Standing):  # of a race; its fits take the place of epochs
+                _say({"epoch": now.done, "epochs": now.total})
+            else:
+                _say({"epoch": len(now.epochs), "score": now.epochs[-1].get("val")})
 
-        _say({"epochs": _epochs(classifier)})
+        if not is_race(parameters):
+            _say({"epochs": _epochs(classifier)})
         classifier.fit(graph, graph.splits[0] if graph.splits else None, progress=tell)
         classifier.save(folder / "model")
     except LignnError as error:
