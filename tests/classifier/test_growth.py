@@ -1,5 +1,7 @@
 """New nodes without training."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -28,11 +30,20 @@ def split():
     return Split.from_indices(OLD, order[:30], order[30:55], order[55:])
 
 
-@pytest.mark.parametrize("method", NAMES)
-def test_every_method_predicts_as_on_the_whole_graph(method):
+def tight(method):
+    return {"tol": 1e-12, "max_steps": 3000} if "tol" in METHODS[method].parameters else {}
+
+
+ROWS = itertools.product(["label_input", "label_reuse"], [{"base": "boosted"}, {"base": "logistic"}])
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [*((name, tight(name)) for name in NAMES), *((name, {"method_options": base}) for name, base in ROWS)],
+)
+def test_every_method_predicts_as_on_the_whole_graph(method, options):
     graph, features, edges, ids = divided()
-    tight = {"tol": 1e-12, "max_steps": 3000} if "tol" in METHODS[method].parameters else {}
-    classifier = fitted(method, graph=graph, split=split(), max_epochs=3, **tight)
+    classifier = fitted(method, graph=graph, split=split(), max_epochs=3, **options)
     known = classifier._fitted.prediction.problem.labels
     found = classifier.add_nodes(features, edges, ids)
     assert found.node_ids.tolist() == ids

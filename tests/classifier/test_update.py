@@ -147,10 +147,13 @@ def test_more_labels_help():
     assert str(update).startswith(f"{update.changed} predictions changed; re-solved from the last equilibrium")
 
 
+@pytest.mark.parametrize("base", [{}, {"base": "boosted"}, {"base": "logistic"}])
 @pytest.mark.parametrize("method", ["label_input", "label_reuse", "correct_and_smooth"])
-def test_a_fixed_number_of_passes_starts_from_zero(method):
-    classifier = fitted(method, max_epochs=3)
+def test_a_fixed_number_of_passes_starts_from_zero(method, base):
+    classifier = fitted(method, max_epochs=3, method_options=base)
+    before = classifier.predict_proba()
     update = classifier.update_labels({UNKNOWN[0]: 1})
+    assert not np.array_equal(classifier.predict_proba(), before)
     prediction = classifier._fitted.prediction
     assert "fixed number of passes" in str(update)
     assert torch.equal(prediction.probabilities, prediction.bound.method.on(prediction.problem).solve().probabilities)
