@@ -189,6 +189,20 @@ def test_what_changes_gain_and_cost():
     assert found["LaE"] == ["chameleon", "1", "40.00", "+0.00 (1)\nover LI-GCN", "", "", "", ""]
 
 
+def test_solves_of_predictions():
+    def run(seed: int, steps: int, contraction: float | None, **ends: int) -> dict:
+        evaluation = {"status": ends, "steps_at_best": steps, "contraction_at_best": contraction}
+        return tiny.record("LI-GCN", seed, 0.4, solves={"evaluation": evaluation})
+
+    runs = [tiny.record("GCN", 0, 0.4), run(0, 5, 0.5, converged=3), run(1, 8, 0.7, diverging=1), run(2, 2, None)]
+    *_, table = changes.view(Results.of("ablation", runs, None))
+    assert table.caption.startswith("Solves of predictions")
+    assert table.rows == [("LI-GCN", "chameleon", "6.5", "0.60", "75")]
+    assert not any(
+        block.caption.startswith("Solves") for block in changes.view(Results.of("ablation", runs[:1], None))[1:]
+    )
+
+
 def test_a_study_says_which_rows_were_not_run():
     runs = [tiny.planned("findings", "GCN", 0, 0.9, "coauthor_physics")]
     found = Results.of("findings", runs, study.load("findings"), {"chameleon"})

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from statistics import mean, median
 
+from lignn.equilibrium import Status
 from lignn.evaluation.page import Block, Picture, Table
 from lignn.evaluation.summary import mean_and_deviation, paired
 from lignn.runs.records import Record, scores
@@ -46,7 +48,22 @@ def view(results: Results) -> list[Block]:
     if panels:
         caption = f"Paired differences in points of {results.metric}, mean and 95 % interval"
         blocks.append(Picture(results.study, caption, figures.differences(panels)))
-    return blocks
+    return [*blocks, *_solves(results)]
+
+
+def _solves(results: Results) -> list[Block]:
+    """Return a table of the solves that predict; nothing for methods without an equilibrium."""
+    cells, lines = results.good_by_cell, []
+    for row, dataset in ((row, dataset) for dataset in results.datasets for row in results.rows):
+        found = [solve for run in cells.get((row, dataset), []) if (solve := run.get("solves", {}).get("evaluation"))]
+        measured = [solve for solve in found if solve["contraction_at_best"]]  # 0: the solver had no ratio
+        if measured:
+            steps, contraction = (mean(solve[f"{of}_at_best"] for solve in measured) for of in ("steps", "contraction"))
+            ends = sum((Counter(solve["status"]) for solve in found), Counter())
+            converged = 100 * ends[Status.CONVERGED] / ends.total()
+            lines.append((row, dataset, f"{steps:.1f}", f"{contraction:.2f}", f"{converged:.0f}"))
+    caption = "Solves of predictions: steps and K̂ at the best epoch, mean; share of all epochs whose solve converged"
+    return [Table(caption, ("", "dataset", "steps", "K̂", "converged (%)"), lines)] if lines else []
 
 
 def _verdict(dataset: str, bars: Sequence[figures.Bar]) -> str:
