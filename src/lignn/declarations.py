@@ -354,9 +354,8 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 """Values for parameters that are not given, for all methods. A method's declaration adds its own.
 
-Some are no parameters: `unit_rows` divides the rows of sparse features by their lengths, `least_epochs` is the smallest
-number of epochs of a training, `ties` is what decides between epochs of the same validation score, `averaged_epochs` is
-the number of epochs whose weights are averaged, and `evaluate_every` that of epochs between two validation scores.
+Some are no parameters: `unit_rows` divides the rows of sparse features by their lengths, `ties` is what decides between
+epochs of the same validation score; for `least_epochs`, `averaged_epochs` and `evaluate_every` see `POLICY`.
 """
 
 RESIDUAL_PRESETS: dict[str, dict[str, Any]] = {
@@ -376,6 +375,38 @@ BACKBONE_PRESETS: dict[str, dict[str, dict[str, Any]]] = {
     "paper": {},
 }
 """Options of single networks by preset: batch normalisation by all nodes keeps an MLP from learning of few labels."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A number that decides in the course of a fit; `NodeClassifier(policy={name: number})` changes it.
+
+    Attributes:
+        default: its value where the preset has none.
+        off: the value that switches the rule off.
+        help: what it decides, and why.
+    """
+
+    default: float
+    off: float
+    help: str
+
+
+POLICY: dict[str, Rule] = {
+    "least_epochs": Rule(1, 1, "no earlier epoch is chosen: one after a few updates can be best by chance"),
+    "averaged_epochs": Rule(1, 1, "epochs whose weights are averaged: the score of a single one is partly luck"),
+    "evaluate_every": Rule(1, 1, "epochs between two validation scores: the best of fewer is less of an accident"),
+    "underfits": Rule(
+        0.5, 1000, "loss, in units of a guess's, above which a fit starts over with weaker limits on its weights"
+    ),
+    "free_gain": Rule(
+        0.98, 0, "the proof is given up if the loss without it is below this share of that with it, which is no noise"
+    ),
+    "learned": Rule(0.2, 1000, "loss, in units of a guess's, below which a model may teach itself"),
+    "sure": Rule(0.9, 0, "probability from which on a prediction teaches"),
+    "pooled": Rule(50, 0, "labels held back below which others are held back too, in folds: few calibrate badly"),
+}
+"""The rules of a fit by name. Each can be switched off, see docs/how_it_works/fit.md."""
 
 PARAMETERS: dict[str, Parameter] = {
     "method": Parameter("text", _METHOD, "auto, a race of several; or ", choices=tuple(METHODS), takes_objects=True),
@@ -437,6 +468,12 @@ PARAMETERS: dict[str, Parameter] = {
         "held back.",
     ),
     "folds": Parameter("whole number", _TRAINING, "Largest number of fits that hold back labels, if few are known."),
+    "policy": Parameter(
+        "table",
+        _TRAINING,
+        f"Rules of the fit: {', '.join(POLICY)}; may be repeated.",
+        metavar="NAME=NUMBER",
+    ),
     "batch_parts": Parameter(
         "whole number", _TRAINING, "Of a store: parts in a batch, each of which gives an update; approximate."
     ),
@@ -458,7 +495,7 @@ PARAMETERS: dict[str, Parameter] = {
 
 OF_TRAINING = (
     *("lr", "weight_decay", "input_dropout", "max_epochs", "patience"),
-    *("averaged_epochs", "evaluate_every", "batch_parts", "teaching"),
+    *("averaged_epochs", "evaluate_every", "batch_parts", "teaching", "learned", "sure"),
 )
 OF_NETWORK = ("hidden", "dropout", "both_directions", "num_layers", "batch_norm")
 OF_SOLVER = _SOLVER

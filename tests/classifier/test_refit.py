@@ -12,7 +12,7 @@ import lignn
 from lignn import Graph, NodeClassifier, Split, datasets
 from lignn.classifier import attempts, fit
 from lignn.classifier.holdout import ENOUGH, Holdout
-from lignn.classifier.spec import Spec
+from lignn.declarations import PRESETS
 from lignn.labels import KnownLabels
 from lignn.training.hooks import Teaching
 from tests.classifier.small import small_graph, small_split
@@ -134,7 +134,7 @@ GIVEN = {"weight_decay": 5e-4, "input_dropout": 0.5}
 @pytest.fixture
 def early(monkeypatch):
     """Decide after 20 epochs whether a training is too tight; it never underfits."""
-    monkeypatch.setattr(Spec, "least_epochs", 20)
+    monkeypatch.setitem(PRESETS["practical"], "least_epochs", 20)
     monkeypatch.setattr(attempts, "_underfits", lambda *_: False)
 
 
@@ -196,8 +196,8 @@ def test_without_scores_it_is_decided_after_the_last_epoch(too_tight, monkeypatc
 def underfits(monkeypatch):
     """Let every regularised training underfit after 25 epochs; return a list with one entry for each time."""
     judged = []
-    monkeypatch.setattr(Spec, "least_epochs", 25)
-    monkeypatch.setattr(attempts, "_POOR", 0.0)
+    monkeypatch.setitem(PRESETS["practical"], "least_epochs", 25)
+    monkeypatch.setitem(PRESETS["practical"], "underfits", 0.0)
     monkeypatch.setattr(attempts, "_is_too_tight", lambda *_: False)
     kept = attempts._underfits
     monkeypatch.setattr(attempts, "_underfits", lambda *args: judged.append(1) or kept(*args))
@@ -272,9 +272,9 @@ def test_only_nodes_of_labelled_types_teach(monkeypatch):
     graph = Graph(graph.edge_index, y=torch.where(torch.arange(90) < 40, graph.y, -1), table=typed)
     asked, begin = [], Teaching.__init__
 
-    def watch(teacher, weight, at_once=False, nodes=None):
+    def watch(teacher, settings, nodes=None):
         asked.append(nodes)
-        begin(teacher, weight, at_once, nodes)
+        begin(teacher, settings, nodes)
 
     monkeypatch.setattr(Teaching, "__init__", watch)
     classifier = NodeClassifier(hidden=4, max_epochs=2, folds=2, contraction="proved").fit(graph)
@@ -283,17 +283,16 @@ def test_only_nodes_of_labelled_types_teach(monkeypatch):
     assert all(nodes.tolist() == [True] * 60 + [False] * 30 for nodes in asked)
 
 
-def test_what_was_learned_keeps_its_regularisation(monkeypatch):
+def test_what_was_learned_keeps_its_regularisation():
     """Also if there were fewer epochs than it takes to know."""
     values = NodeClassifier(hidden=16, folds=1).fit(small_graph())._fitted.spec.values
     assert (values["weight_decay"], values["input_dropout"]) == (5e-4, 0.5)
-    monkeypatch.setattr(attempts, "_POOR", 0.0)
-    values = NodeClassifier(**TIGHT).fit(small_graph(), small_split())._fitted.spec.values
+    values = NodeClassifier(**TIGHT, policy={"underfits": 0.0}).fit(small_graph(), small_split())._fitted.spec.values
     assert (values["weight_decay"], values["input_dropout"]) == (5e-4, 0.5)
 
 
 def test_test_and_validation_labels_do_not_decide_about_regularisation(monkeypatch):
-    monkeypatch.setattr(Spec, "least_epochs", 25)
+    monkeypatch.setitem(PRESETS["practical"], "least_epochs", 25)
     graph, split = small_graph(), small_split()
     losses = []
     monkeypatch.setattr(

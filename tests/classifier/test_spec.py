@@ -8,7 +8,7 @@ from lignn import NodeClassifier
 from lignn.backbones import GCN
 from lignn.classifier.spec import Spec
 from lignn.cli.fit import resolved
-from lignn.declarations import PRESETS
+from lignn.declarations import POLICY, PRESETS
 from lignn.equilibrium import Implicit, LastStep
 from lignn.equilibrium.solvers import Anderson, Picard
 from lignn.errors import ConfigError
@@ -218,3 +218,29 @@ def test_solvers_and_gradients_are_names_or_objects():
 def test_wrong_parameters_are_one_sentence(parameters, message):
     with pytest.raises(ConfigError, match=message):
         build_all(**parameters)
+
+
+def test_rules_of_the_policy_are_values_that_are_checked():
+    rules = {name: POLICY[name].off for name in POLICY}
+    assert {name: Spec.resolve(NodeClassifier().get_params()).values[name] for name in POLICY} == {
+        "least_epochs": 100,
+        "averaged_epochs": 30,
+        "evaluate_every": 5,
+        "underfits": 0.5,
+        "free_gain": 0.98,
+        "learned": 0.2,
+        "sure": 0.9,
+        "pooled": 50,
+    }
+    off = Spec.resolve(NodeClassifier(policy=rules).get_params())
+    assert {name: off.values[name] for name in POLICY} == rules
+    assert (off.training.averaged_epochs, off.training.evaluate_every, off.training.sure) == (1, 1, 0)
+    wrong_ones = [
+        ({"sur": 1}, "did you mean 'sure'"),
+        ({"least_epochs": 1.5}, "policy: least_epochs needs a whole number of at least 0, got 1.5"),
+        ({"sure": "no"}, "policy: sure needs a number of at least 0, got 'no'"),
+        ({"sure": -1}, "got -1"),
+    ]
+    for wrong, said in wrong_ones:
+        with pytest.raises(ConfigError, match=said):
+            Spec.resolve(NodeClassifier(policy=wrong).get_params())

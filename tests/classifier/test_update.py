@@ -319,9 +319,7 @@ def test_a_proved_equilibrium_shows_neither_the_start_nor_the_order_of_labels():
 
 def test_further_epochs_are_taught_after_ten_epochs(monkeypatch):
     """The weights are trained: fifty epochs without what they have taught themselves would unlearn it."""
-    monkeypatch.setattr("lignn.training.hooks.teaching.LEARNED", 10.0)
-    monkeypatch.setattr("lignn.labels.taught.SURE", 0.34)
-    classifier = fitted(max_epochs=30)
+    classifier = fitted(max_epochs=30, policy={"learned": 10.0, "sure": 0.34})
     assert not any("taught" in record for record in classifier.history_.epochs)
     seen = []
     train = Assembly.train

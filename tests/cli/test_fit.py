@@ -50,10 +50,11 @@ def test_the_held_out_score_comes_last_and_training_scores_on_request(place: Pat
 
 
 def test_it_is_told_when_a_model_has_taught_itself(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"FIRST": 2, "EVERY": 2, "LEARNED": 10.0}.items():
+    for name, value in {"FIRST": 2, "EVERY": 2}.items():
         monkeypatch.setattr(f"lignn.training.hooks.teaching.{name}", value)
-    monkeypatch.setattr("lignn.labels.taught.SURE", 0.0)  # two nodes without a label, and two that are held back
-    told = run("fit", "mine", "-o", "new", *TINY, "--report", "new.html")
+    # it teaches two nodes without a label, and two that are held back
+    policy = ["--policy", "learned=10.0", "--policy", "sure=0"]
+    told = run("fit", "mine", "-o", "new", *TINY, *policy, "--report", "new.html")
     line = "From epoch 3 on it also learned from predictions that it is sure of, 4 at the end (teaching)."
     assert line in told
     assert line in Path("new.html").read_text(encoding="utf-8")

@@ -18,7 +18,7 @@ import torch
 from lignn import Graph, NodeClassifier, Split
 from lignn.classifier import TabularClassifier
 from lignn.datasets.sources import Source
-from lignn.declarations import METHODS, METHODS_WITH, METRICS
+from lignn.declarations import METHODS, METHODS_WITH, METRICS, PRESETS
 from lignn.evaluation.compare import Run, metric_of, perform
 from lignn.methods import NAMES
 from lignn.training import End
@@ -243,8 +243,8 @@ def _taught_early(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the second epoch of these short trainings learn from predictions, of which nearly all count as sure."""
     monkeypatch.setattr("lignn.training.hooks.teaching.FIRST", 1)
     monkeypatch.setattr("lignn.training.hooks.teaching.EVERY", 1)
-    monkeypatch.setattr("lignn.training.hooks.teaching.LEARNED", 10.0)
-    monkeypatch.setattr("lignn.labels.taught.SURE", 0.34)
+    monkeypatch.setitem(PRESETS["practical"], "learned", 10.0)
+    monkeypatch.setitem(PRESETS["practical"], "sure", 0.34)
 
 
 @pytest.mark.usefixtures("_taught_early")

@@ -7,7 +7,7 @@ import torch
 
 from lignn.errors import InputError
 from lignn.labels import KnownLabels, Taught
-from lignn.labels.taught import FEWEST, SURE
+from lignn.labels.taught import FEWEST
 
 
 def predicted(confidences: list[tuple[int, float]], classes: int = 2) -> torch.Tensor:
@@ -28,7 +28,8 @@ def known(numbers: list[int], count: int, classes: int = 2) -> KnownLabels:
 
 def test_sure_predictions_of_unlabelled_nodes_teach():
     labels = known([0, 1], 6)
-    rows = predicted([(0, 0.99), (1, 0.99), (0, SURE), (1, SURE - 1e-9), (1, 0.95), (0, 0.6)])
+    rows = predicted([(0, 0.99), (1, 0.99), (0, 0.9), (1, 0.9 - 1e-9), (1, 0.95), (0, 0.6)])
+    assert labels.teaching(rows, 1.0, sure=0.6).nodes.tolist() == [False, False, True, True, True, True]
     taught = labels.teaching(rows, 1.0)
     assert taught.nodes.tolist() == [False, False, True, False, True, False]
     assert taught.onehot.tolist() == [[0, 0], [0, 0], [1, 0], [0, 0], [0, 1], [0, 0]]
@@ -125,5 +126,5 @@ def test_nodes_that_are_neither_known_nor_taught_cannot_supervise():
 
 def test_of_takes_predictions_and_shares_alone():
     rows = predicted([(0, 0.95)] * 20)
-    taught = Taught.of(rows, torch.ones(20, dtype=torch.bool), torch.ones(2), torch.tensor([1.0, 0.0]), 1.0)
+    taught = Taught.of(rows, torch.ones(20, dtype=torch.bool), torch.ones(2), torch.tensor([1.0, 0.0]), 1.0, 0.9)
     assert taught.weight.tolist() == [1.0, 0.0]

@@ -18,9 +18,7 @@ def taught(monkeypatch):
     """Settings of a short training that learns from its predictions from its third epoch on."""
     monkeypatch.setattr(teaching, "FIRST", 2)
     monkeypatch.setattr(teaching, "EVERY", 3)
-    monkeypatch.setattr(teaching, "LEARNED", 10.0)
-    monkeypatch.setattr("lignn.labels.taught.SURE", 0.4)
-    return Training(max_epochs=12, teaching=1.0)
+    return Training(max_epochs=12, teaching=1.0, learned=10.0, sure=0.4)
 
 
 def test_a_model_learns_from_what_it_is_sure_of(taught):
@@ -31,9 +29,8 @@ def test_a_model_learns_from_what_it_is_sure_of(taught):
     assert losses[0][3] > losses[1][3]
 
 
-def test_a_model_that_has_not_learned_its_labels_does_not_teach(taught, monkeypatch):
-    monkeypatch.setattr(teaching, "LEARNED", 1e-3)
-    _, history = run(taught)
+def test_a_model_that_has_not_learned_its_labels_does_not_teach(taught):
+    _, history = run(replace(taught, learned=1e-3))
     _, plain = run(replace(taught, teaching=0.0))
     assert without_time(history) == without_time(plain)
 
@@ -53,7 +50,7 @@ def test_the_teacher_is_the_present_model_without_dropout(taught, monkeypatch):
     monkeypatch.setattr(method, "epoch", partial(watch, method.epoch))
     train(method, problem, problem, None, torch.Generator().manual_seed(5), replace(taught, max_epochs=4))
     labels, prediction = seen[3]
-    expected = plain.teaching(prediction.probabilities, 1.0)
+    expected = plain.teaching(prediction.probabilities, 1.0, sure=taught.sure)
     assert torch.equal(labels.nodes, expected.nodes)
     assert torch.equal(labels.onehot, expected.onehot)
     assert labels.nodes.any()
@@ -78,10 +75,8 @@ def test_a_killed_run_that_teaches_itself_resumes_to_the_same_end(tmp_path, kill
     resumes_to_the_same_end(taught, tmp_path, killed_after)
 
 
-def test_weights_that_were_trained_before_need_not_wait(monkeypatch):
-    monkeypatch.setattr(teaching, "LEARNED", 10.0)
-    monkeypatch.setattr("lignn.labels.taught.SURE", 0.4)
-    settings = Training(max_epochs=12, teaching=1.0)
+def test_weights_that_were_trained_before_need_not_wait():
+    settings = Training(max_epochs=12, teaching=1.0, learned=10.0, sure=0.4)
     losses = []
     for each in (replace(settings, teaching=0.0), settings, replace(settings, goes_on=True)):
         _, history = run(each)
@@ -118,4 +113,4 @@ def test_the_checkpoint_of_another_graph_is_refused(taught):
     _, problem, _ = setting()
     state = {"nodes": torch.ones(3, dtype=torch.bool), "onehot": torch.ones(3, 3), "weight": torch.ones(3)}
     with pytest.raises(ValueError, match="what it was taught is of another graph"):
-        teaching.Teaching(taught.teaching).load({"taught": state}, problem)
+        teaching.Teaching(taught).load({"taught": state}, problem)

@@ -61,7 +61,7 @@ def fit(spec: Spec, graph: Graph, split: Split | None, progress: Progress | None
     """Train the method of `spec` on `graph`; see `NodeClassifier.fit`."""
     _check_graph(graph, spec)
     graph = columns.from_one_source(graph, spec.values["features"] != "raw")
-    held = Holdout.of(graph, split, spec.values["seed"], _most_folds(spec))
+    held = Holdout.of(graph, split, spec.values["seed"], _most_folds(spec), spec.values["pooled"])
     data = Prepared.of(graph, held, spec, named=checkpoint is not None)
 
     attempt: Attempt | None = Attempt.first(spec, checkpoint, data.identity)
@@ -197,7 +197,7 @@ def _first_training(
 
 def _scored(spec: Spec, data: Prepared, assembly: Assembly) -> tuple[Scorer | None, Training]:
     """Return what scores an epoch, None without validation labels, and how to train then."""
-    options, least = spec.training, min(spec.training.max_epochs, spec.least_epochs)
+    options, least = spec.training, min(spec.training.max_epochs, spec.values["least_epochs"])
     parts = {part: getattr(data.held.split, part) & data.graph.labelled for part in ("train", "val")}
     space = assembly.inference.space
     if space.count(parts["val"]) == 0:

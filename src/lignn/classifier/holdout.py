@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from lignn.declarations import POLICY
 from lignn.errors import InputError, SplitError
 from lignn.graph import Graph, Split, headers
 from lignn.graph.splits import has_known, held_back
@@ -18,9 +19,6 @@ SHARE = 0.2
 
 ENOUGH = 500
 """Number of held-back labels beyond which labels are better used for training."""
-
-POOLED = 50
-"""Number of held-back labels below which a fit holds back other ones too, in folds."""
 
 HALF = 0.5
 """Share of the labels that such a fold holds back: the calibration gains more by them than the fold's network loses."""
@@ -42,7 +40,9 @@ class Holdout:
     folds: tuple[Split, ...] = ()
 
     @classmethod
-    def of(cls, graph: Graph, given: Split | None, seed: int, most_folds: int = 1) -> Holdout:
+    def of(
+        cls, graph: Graph, given: Split | None, seed: int, most_folds: int = 1, pooled: float = POLICY["pooled"].default
+    ) -> Holdout:
         """Hold back labels of `graph` if the given split has no validation labels.
 
         Args:
@@ -51,7 +51,8 @@ class Holdout:
             seed: draws what is held back.
             most_folds: largest number of folds. With one, a fifth of the labels is held back. With several, a fifth but
                 at most `ENOUGH`, and if these are few, the two halves in turn, the one without that fifth first, until
-                `POOLED` labels have been held back in all.
+                `pooled` labels have been held back in all.
+            pooled: that number.
         """
         split = own_split(graph, seed) if given is None else checked_split(graph, given)
         if given is not None and (split.val & graph.labelled).any():
@@ -64,7 +65,7 @@ class Holdout:
         split = hold_back(graph, whole, seed, share)
         held = int((split.val & graph.labelled).sum())
         ordered = has_known(graph, "time") or has_known(graph, "group")
-        wanted = 0 if ordered or not held else math.ceil((POOLED - held) / (HALF * known))
+        wanted = 0 if ordered or not held else math.ceil((pooled - held) / (HALF * known))
         folds = range(1, 1 + min(wanted, most_folds - 1))
         return cls(split, True, tuple(hold_back(graph, whole, seed, HALF, fold) for fold in folds))
 

@@ -99,6 +99,7 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
             "practical": only on labels that `fit` itself has held back, not on a given validation part.
         folds: largest number of fits that hold back labels, if one holds back few: a fifth, then one half, then the
             other. Their predictions of these labels give the calibration and the validation score.
+        policy: rules of a fit by name, such as `{"least_epochs": 50}` (docs/how_it_works/fit.md).
         batch_parts: number of parts of a `StoredGraph` in a batch. An epoch then makes an update for each batch, in
             which all other nodes stand still (docs/guides/scale.md). None: one exact update.
         precision: "float32" or "float64".
@@ -164,6 +165,7 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         calibrate: bool = True,
         refit: bool | None = None,
         folds: int | None = None,
+        policy: Mapping[str, float] | None = None,
         batch_parts: int | None = None,
         precision: str = "float32",
         device: str = "cpu",
@@ -205,6 +207,7 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         self.calibrate = calibrate
         self.refit = refit
         self.folds = folds
+        self.policy = policy
         self.batch_parts = batch_parts
         self.precision = precision
         self.device = device

@@ -32,6 +32,7 @@ from lignn.declarations import (
     OF_TAUGHT,
     OF_TRAINING,
     PARAMETERS,
+    POLICY,
     PRECISIONS,
     PRESETS,
     QUALITIES,
@@ -114,10 +115,13 @@ class Spec:
         else:
             _check_beside(method, backbone, given, options)
         _check_solver(given)
+        rules = {name: rule.default for name, rule in POLICY.items()}
+        own = _checked_rules(given.pop("policy", {}))
         if resolved is not None and given.get("contraction") == AUTO:
             del given["contraction"]  # the saved model has the one that was chosen
         defaults = preset if resolved is None else resolved
-        return cls(dict(parameters), method, backbone, {**defaults, **given}, frozenset(given), *options)
+        values = {**rules, **defaults, **given, **own}
+        return cls(dict(parameters), method, backbone, values, frozenset(given), *options)
 
     @property
     def name(self) -> str:
@@ -174,11 +178,6 @@ class Spec:
     def dtype(self) -> torch.dtype:
         """Precision of all numbers."""
         return getattr(torch, self.values["precision"])
-
-    @property
-    def least_epochs(self) -> int:
-        """Smallest number of epochs of a training."""
-        return self.values.get("least_epochs", 1)
 
     @property
     def log_loss_decides(self) -> bool:
@@ -280,6 +279,17 @@ def check_values(parameters: Mapping[str, Any]) -> None:
     """Raise if a parameter cannot have its value, whatever the method."""
     for name, value in parameters.items():
         _check_value(name, value)
+
+
+def _checked_rules(given: Mapping[str, Any]) -> dict[str, float]:
+    """Return the rules that were given; refuse unknown ones, and values that they cannot have."""
+    for name, value in given.items():
+        if name not in POLICY:
+            raise unknown("policy", name, POLICY)
+        whole = isinstance(POLICY[name].default, int)
+        if not isinstance(value, Integral if whole else Real) or isinstance(value, bool) or float(value) < 0:
+            raise ConfigError(f"policy: {name} needs a {'whole ' * whole}number of at least 0, got {value!r}")
+    return {name: _plain(value) for name, value in given.items()}
 
 
 def _check_value(name: str, value: Any) -> None:

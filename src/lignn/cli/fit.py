@@ -168,7 +168,8 @@ def resolved(settings: Spec) -> dict[str, Any]:
     left_out = {name for name in OF_NETWORK if name not in settings.network()} | settings.undecided
     offered = [name for name in PARAMETERS if name not in left_out]
     values = {name: value for name, value in settings.values.items() if name in offered and value != HELD_BACK}
-    options = {"method_options": dict(settings.method_options), "backbone_options": dict(settings.backbone_options)}
+    options: dict[str, Any] = {"policy": dict(settings.given.get("policy") or {})}
+    options |= {"method_options": dict(settings.method_options), "backbone_options": dict(settings.backbone_options)}
     return {"method": settings.method, "backbone": settings.backbone, **values, **options}
 
 

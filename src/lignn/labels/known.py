@@ -17,6 +17,7 @@ from torch import Generator, Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import binary_cross_entropy_with_logits
 
+from lignn.declarations import POLICY
 from lignn.errors import ConfigError, InputError
 from lignn.graph import Graph
 from lignn.graph.validate import check_classes
@@ -218,16 +219,19 @@ class KnownLabels:
         """Mask of the nodes that may supervise: known and taught ones."""
         return self.mask if self.taught is None else self.mask | self.taught.nodes
 
-    def teaching(self, probabilities: Tensor, weight: float, teachers: Tensor | None = None) -> Taught | None:
+    def teaching(
+        self, probabilities: Tensor, weight: float, teachers: Tensor | None = None, sure: float = POLICY["sure"].default
+    ) -> Taught | None:
         """Return what the predictions of unlabelled nodes teach, see `Taught.of`.
 
         Args:
             probabilities: predicted ones of all nodes.
             weight: of all that is taught.
             teachers: mask of the nodes that may teach; None for all.
+            sure: probability from which on a prediction teaches.
         """
         unknown = ~self.mask if teachers is None else teachers & ~self.mask
-        return Taught.of(probabilities, unknown, self.counts, self._shares(), weight)
+        return Taught.of(probabilities, unknown, self.counts, self._shares(), weight, sure)
 
     @cached_property
     def _targets(self) -> Tensor:

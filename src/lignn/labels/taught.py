@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-SURE = 0.9
-"""Probability from which on a prediction teaches."""
-
 FEWEST = 0.1
 """Share of the unlabelled nodes that have to teach before they get their full weight."""
 
@@ -35,7 +32,7 @@ class Taught:
 
     @classmethod
     def of(
-        cls, probabilities: Tensor, teachers: Tensor, counts: Tensor, shares: Tensor, weight: float
+        cls, probabilities: Tensor, teachers: Tensor, counts: Tensor, shares: Tensor, weight: float, sure: float
     ) -> Taught | None:
         """Return what predictions teach; None if none of them is sure enough.
 
@@ -45,9 +42,10 @@ class Taught:
             counts: number of known labels of each class (c).
             shares: of each class in the loss of the known labels (c).
             weight: weight λ of all taught nodes together, in units of the known labels'.
+            sure: probability from which on a prediction teaches.
         """
         confidence, predicted = probabilities.max(1)
-        nodes = teachers & (confidence >= SURE).cpu()
+        nodes = teachers & (confidence >= sure).cpu()
         taught = int(nodes.sum())
         if not taught:
             return None

@@ -81,7 +81,7 @@ def hooks_of(
     """Return the hooks that settings ask for; their order is that of their random draws."""
     hooks: list[Hook] = []
     if settings.teaching and may_teach(training, inference):
-        hooks.append(Teaching(settings.teaching, settings.goes_on, teachers))
+        hooks.append(Teaching(settings, teachers))
     if settings.input_dropout:
         hooks.append(InputDropout(settings.input_dropout))
     if settings.averaged_epochs > 1:

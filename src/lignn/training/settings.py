@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from lignn.declarations import POLICY
 from lignn.errors import ConfigError
 
 
@@ -24,6 +25,8 @@ class Training:
             last epoch alone is evaluated if this is above 1.
         batch_parts: number of parts of a store in a batch; None: an epoch is one update, on the whole graph.
         teaching: weight in the loss of what the model teaches itself, see `hooks.teaching`; 0 for nothing.
+        learned: loss in units of a guess's below which the known labels count as learned: only then may it teach.
+        sure: probability from which on a prediction teaches.
         goes_on: whether the weights were trained before; predictions may then teach after 10 epochs, not 50.
     """
 
@@ -37,6 +40,8 @@ class Training:
     evaluate_every: int = 1
     batch_parts: int | None = None
     teaching: float = 0.0
+    learned: float = POLICY["learned"].default
+    sure: float = POLICY["sure"].default
     goes_on: bool = False
 
     def __post_init__(self) -> None:

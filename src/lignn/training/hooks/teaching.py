@@ -15,12 +15,10 @@ from lignn.training.hooks.hook import Hook
 
 if TYPE_CHECKING:
     from lignn.training.run import Run
+    from lignn.training.settings import Training
 
 FIRST, EVERY = 50, 10
 """The first epoch that may learn from predictions, and the number of epochs until they are made again."""
-
-LEARNED = 0.2
-"""Loss in units of a guess's below which the known labels count as learned, and the model as fit to teach."""
 
 
 class Teaching(Hook):
@@ -31,19 +29,19 @@ class Teaching(Hook):
     predictions are wrong however sure they are.
 
     Args:
-        weight: weight of all that is taught in the loss.
-        at_once: whether the weights were trained before, so that they need not wait for epoch `FIRST`.
+        settings: how to train: the weight λ of all that is taught, when the known labels count as `learned`, how
+            `sure` a prediction has to be, and whether weights that were trained before need not wait for `FIRST`.
         nodes: mask of the nodes that may teach; None for all.
     """
 
-    def __init__(self, weight: float, at_once: bool = False, nodes: Tensor | None = None) -> None:
-        self.weight, self.at_once, self.nodes = weight, at_once, nodes
+    def __init__(self, settings: Training, nodes: Tensor | None = None) -> None:
+        self.settings, self.nodes = settings, nodes
         self.taught: Taught | None = None
         self._labels: KnownLabels | None = None
 
     def before_epoch(self, run: Run, problem: Problem) -> Problem:
         """Return the problem with what is to be learned besides the known labels."""
-        epochs, first = run.history.epochs, EVERY if self.at_once else FIRST
+        epochs, first = run.history.epochs, EVERY if self.settings.goes_on else FIRST
         if len(epochs) >= first and len(epochs) % EVERY == 0:
             self._ask(run, problem, epochs[-EVERY:])
         if self.taught is None:
@@ -55,12 +53,13 @@ class Teaching(Hook):
     def _ask(self, run: Run, problem: Problem, last: Sequence[Mapping[str, Any]]) -> None:
         """Renew what is taught, if the known labels are learned; while something is taught, they are."""
         mean = sum(record["loss"] for record in last) / len(last)
-        if self.taught is None and mean > LEARNED * problem.labels.loss_of_guess():
+        if self.taught is None and mean > self.settings.learned * problem.labels.loss_of_guess():
             return
         bound = run.method.eval().teacher(problem)
         if bound is not None:
             start = run.history.carry.state if bound.accepts_start else None
-            self.taught = problem.labels.teaching(bound.solve(start).probabilities, self.weight, self.nodes)
+            given = self.settings.teaching, self.nodes, self.settings.sure
+            self.taught = problem.labels.teaching(bound.solve(start).probabilities, *given)
         run.method.train()
 
     def after_update(self, run: Run, record: dict[str, Any]) -> None:  # noqa: ARG002
