@@ -57,6 +57,8 @@ def results(tmp_path):
         ("mean table2 / LI-GCN / chameleon / GCN", "**43.7**"),
         ("mean table2 / GCN / chameleon / LI-GCN", "42.0"),
         ("gain table2 / LI-GCN / GCN / chameleon", "+1.67 [+0.23, +3.10]"),
+        ("gain table2 / LI-GCN / GCN", "+1.67"),
+        ("value table2 / GCN / chameleon / seconds", "2.000"),
         ("time epoch / a / lignn", "1.00 ms"),
         ("ratio epoch / a / textbook", "9.50"),
         ("memory epoch / a / textbook", "2.00 GiB"),

@@ -9,6 +9,8 @@ between the two comments is replaced by what the records under `results/` say:
 | `mean STUDY / ROW / DATASET` | the mean with one decimal |
 | `mean STUDY / ROW / DATASET / BASE` | the same, bold if the interval of the paired difference to BASE is above 0 |
 | `gain STUDY / ROW / BASE / DATASET` | paired difference of the test scores with its 95 % interval |
+| `gain STUDY / ROW / BASE` | the mean of these differences over the datasets that both have |
+| `value STUDY / ROW / DATASET / NAME` | the mean of a recorded number, with three decimals |
 | `time SUITE / CASE / SIDE` | median time of a benchmark |
 | `ratio SUITE / CASE / SIDE` | how many times longer than the first side |
 | `memory SUITE / CASE / SIDE` | peak memory |
@@ -76,12 +78,16 @@ class Records:
             self._studies[name] = Results.of(name, found, study.load(name) if name in study.names() else None)
         return self._studies[name]
 
-    def scores(self, name: str, row: str, dataset: str) -> dict[int, float]:
-        """Return the test scores of a cell in percent by run."""
+    def found(self, name: str, row: str, dataset: str) -> list[records.Record]:
+        """Return the records of a cell."""
         found = self.study(name).good_by_cell.get((row, dataset))
         if not found:
             raise InputError(f"{self.folder}: there is no record of {row} on {dataset} in the study {name}")
-        return {record["seed"]: 100 * record["scores"]["test"] for record in found}
+        return found
+
+    def scores(self, name: str, row: str, dataset: str) -> dict[int, float]:
+        """Return the test scores of a cell in percent by run."""
+        return {record["seed"]: 100 * record["scores"]["test"] for record in self.found(name, row, dataset)}
 
     def measured(self, suite: str, case: str, side: str) -> Measured:
         """Return the record of one side of a benchmark."""
@@ -108,8 +114,16 @@ def _mean(source: Source, name: str, row: str, dataset: str, base: str | None = 
     return f"**{value}**" if base is not None and _difference(source, name, row, base, dataset).sign == 1 else value
 
 
-def _gain(source: Source, name: str, row: str, base: str, dataset: str) -> str:
-    return _difference(source, name, row, base, dataset).with_interval
+def _gain(source: Source, name: str, row: str, base: str, dataset: str | None = None) -> str:
+    if dataset is not None:
+        return _difference(source, name, row, base, dataset).with_interval
+    cells = source.records.study(name).good_by_cell
+    common = [each for own, each in cells if own == row and (base, each) in cells]
+    return f"{mean(_difference(source, name, row, base, each).mean for each in common):+.2f}"
+
+
+def _value(source: Source, name: str, row: str, dataset: str, value: str) -> str:
+    return f"{mean(record[value] for record in source.records.found(name, row, dataset)):.3f}"
 
 
 def _difference(source: Source, name: str, row: str, base: str, dataset: str) -> Difference:
@@ -184,6 +198,7 @@ _INLINE: dict[str, Callable[..., str]] = {
     "score": _score,
     "mean": _mean,
     "gain": _gain,
+    "value": _value,
     "time": _time,
     "ratio": _ratio,
     "memory": _memory,

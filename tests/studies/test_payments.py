@@ -56,15 +56,15 @@ def test_splits_are_the_published_one_and_the_latest_fifth(table: list[list[str]
     graph = graphs.load("s-ffsd")
     labels = np.array([int(row[6]) for row in table])
     train, test = train_test_split(np.arange(60), stratify=labels, test_size=0.2, random_state=7)
-    number, found = run.choose_split(graph, {"kind": "random", "states": [2, 7], "number": 1})
+    number, found = graphs.choose_split(graph, {"kind": "random", "states": [2, 7], "number": 1})
     assert number == 1
     assert set(found.train.nonzero().flatten().tolist()) == set(train[labels[train] < 2].tolist())
     assert set(found.test.nonzero().flatten().tolist()) == set(test[labels[test] < 2].tolist())
-    _, latest = run.choose_split(graph, {"kind": "by_time", "number": 0})
+    _, latest = graphs.choose_split(graph, {"kind": "by_time", "number": 0})
     known = np.flatnonzero(labels < 2)
     assert latest.test.nonzero().flatten().tolist() == known[32:].tolist()
     assert not latest.val.any()
-    _, earlier = run.choose_split(graph, {"kind": "by_time", "number": 1})
+    _, earlier = graphs.choose_split(graph, {"kind": "by_time", "number": 1})
     assert torch.equal(earlier.train | earlier.test, latest.train)
     assert earlier.test.nonzero().flatten().tolist() == known[26:32].tolist()
 
@@ -89,9 +89,9 @@ def test_a_classifier_is_scored_on_labels_that_it_was_not_given(monkeypatch: pyt
     again = run.perform(config({"name": "label_reuse", "base": "logistic", "max_steps": 2, "tol": 1e-12}))
     assert again["solve"]["steps"] == 2
     whole = graphs.load("s-ffsd")
-    hidden = run.choose_split(whole, one.split)[1].test
+    hidden = graphs.choose_split(whole, one.split)[1].test
     flipped = whole.replace(y=torch.where(hidden, 1 - whole.y, whole.y))
-    monkeypatch.setitem(graphs.OWN, "s-ffsd", lambda: flipped)
+    monkeypatch.setitem(graphs.OWN, "s-ffsd", lambda _: flipped)
     other = run.perform(one)["scores"]
     assert other["roc_auc"] == pytest.approx(1 - found["scores"]["roc_auc"])  # the same predictions, other labels
 

@@ -109,9 +109,3 @@ def test_a_study_of_ones_own_is_shown_as_a_table(tmp_path):
 def test_a_folder_without_records_is_refused(tmp_path):
     with pytest.raises(InputError, match="there are no records of a study"):
         report(tmp_path)
-
-
-def test_records_with_a_report_of_their_own_are_passed_over(tmp_path):
-    write(tmp_path, "labels_added", [{"id": "0", "dataset": "karate", "seed": 0, "status": "ok"}])
-    with pytest.raises(InputError, match="there are no records of a study"):
-        report(tmp_path)

@@ -8,7 +8,7 @@ from sklearn.metrics import roc_auc_score
 
 from lignn import Graph, Split, datasets, splits
 from lignn.errors import ConfigError, DatasetError, LignnError
-from lignn.studies import run, study
+from lignn.studies import graphs, run, study
 from lignn.studies.config import RunConfig
 from lignn.training import History
 from tests.studies import tiny
@@ -82,7 +82,7 @@ split = { seed = 42 }
     own, shared = {}, {}
     graph = datasets.load("karate")
     for planned in study.parse("t", text).plan():
-        number, split = run.choose_split(graph, planned.config.split)
+        number, split = graphs.choose_split(graph, planned.config.split)
         {"a": own, "b": shared}[planned.row][planned.config.seed, number] = split
     assert set(own) == {(0, 3), (1, 4)}
     assert torch.equal(own[0, 3].train, splits.stratified(graph, (0.6, 0.2, 0.2), seed=3).train)
@@ -92,10 +92,12 @@ split = { seed = 42 }
 
 def test_labels_a_class_leave_all_others_for_the_test():
     graph = datasets.load("karate")
-    _, split = run.choose_split(graph, {"kind": "per_class", "labels": 2, "seed": 42, "number": 1})
+    _, split = graphs.choose_split(graph, {"kind": "per_class", "labels": 2, "seed": 42, "number": 1})
     assert (int(split.train.sum()), int(split.val.sum())) == (8, 0)
     assert torch.equal(split.test, graph.labelled & ~split.train)
-    _, sized = run.choose_split(graph, {"kind": "per_class", "labels": 2, "val": 3, "test": 4, "seed": 42, "number": 1})
+    _, sized = graphs.choose_split(
+        graph, {"kind": "per_class", "labels": 2, "val": 3, "test": 4, "seed": 42, "number": 1}
+    )
     assert [int(part.sum()) for part in (sized.train, sized.val, sized.test)] == [8, 3, 4]
 
 
@@ -104,10 +106,10 @@ def test_the_published_split_is_read_from_a_file_beside_the_datasets(tmp_path, m
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     graph = Graph([[0], [1]], num_nodes=5, name="amazon_photo")
     with pytest.raises(DatasetError, match=r"amazon_photo: there is no published split in a splits_60_20_20.npz in"):
-        run.choose_split(graph, {"kind": "published", "number": 3})
+        graphs.choose_split(graph, {"kind": "published", "number": 3})
     parts = {"train": [0, 2], "val": [1], "test": [3, 4]}
     np.savez(tmp_path / "splits_60_20_20.npz", **{f"amazon_photo/{part}": nodes for part, nodes in parts.items()})
-    number, split = run.choose_split(graph, {"kind": "published", "number": 3})
+    number, split = graphs.choose_split(graph, {"kind": "published", "number": 3})
     assert number == 0
     assert {part: getattr(split, part).nonzero().flatten().tolist() for part in parts} == parts
 
@@ -141,12 +143,12 @@ def test_splits_by_kind():
     graph = Graph([[0], [1]], y=y, num_nodes=1700, splits=own)
     paper = splits.per_class(graph, seed=42)
     for number in (0, 9):
-        assert torch.equal(run.choose_split(graph, {"kind": "paper", "number": number})[1].test, paper[number].test)
-    assert run.choose_split(graph, {"kind": "public", "number": 3}) == (1, own[1])
-    _, drawn = run.choose_split(graph, {"kind": "stratified", "fractions": [0.6, 0.2, 0.2], "number": 1})
+        assert torch.equal(graphs.choose_split(graph, {"kind": "paper", "number": number})[1].test, paper[number].test)
+    assert graphs.choose_split(graph, {"kind": "public", "number": 3}) == (1, own[1])
+    _, drawn = graphs.choose_split(graph, {"kind": "stratified", "fractions": [0.6, 0.2, 0.2], "number": 1})
     assert torch.equal(drawn.train, splits.stratified(graph, (0.6, 0.2, 0.2), seed=1).train)
     with pytest.raises(ConfigError, match="has no public split"):
-        run.choose_split(graph.replace(splits=()), {"kind": "public", "number": 0})
+        graphs.choose_split(graph.replace(splits=()), {"kind": "public", "number": 0})
 
 
 def test_label_transitions():

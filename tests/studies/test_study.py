@@ -9,7 +9,9 @@ from lignn.errors import ConfigError, InputError
 from lignn.studies import graphs, report, run, study
 from tests.studies import tiny
 
-BEYOND = ["many", "minesweeper", "minesweeper_choice", "rows", "typed"]
+CLASSIFIERS = ["auto", "auto_choice", "choice", "contraction", "defaults", "fraud", "labels_added", "more", "proved"]
+"""Studies of the classifier and its defaults."""
+BEYOND = ["many", "minesweeper", "minesweeper_choice", "rows", "typed", *CLASSIFIERS]
 """Studies that are not the paper's."""
 PAPERS = ["ablation", "figure1", "figure2", "figure3", "figure4", "findings", "table2", "table3", "wellposed"]
 ALL = sorted([*PAPERS, *BEYOND])

@@ -5,7 +5,7 @@ import pytest
 from lignn.evaluation.page import Table
 from lignn.studies import study
 from lignn.studies.results import Results
-from lignn.studies.views import accuracy, changes, contraction, curves, lengths, transitions
+from lignn.studies.views import accuracy, changes, contraction, curves, lengths, rare, settings, transitions
 from tests.studies import tiny
 
 
@@ -244,3 +244,31 @@ def test_classes_have_their_names_where_these_are_short():
     assert numbered == "Classes of c: 0 AI, 1 Reinforcement_Learning."
     ticks = [[tick.get_text() for tick in axes.get_yticklabels()] for axes in picture.figure.axes[:3]]
     assert ticks == [["0", "1"], ["AI", "Agents"], ["0", "1"]]
+
+
+def test_settings_have_differences_to_the_first_one():
+    def record(row: str, run: int, score: float, seconds: float) -> dict:
+        values = {
+            "fit_seconds": seconds,
+            "calibration_error": 0.1 * score,
+            "K": 0.25,
+            "differing": 0.5,
+            "lipschitz": 2.0,
+        }
+        return tiny.record(row, run, score, dataset="karate", **values)
+
+    found = [record("new", 0, 0.5, 2.0), record("new", 1, 0.7, 2.0), record("other", 1, 0.6, 3.0)]
+    blocks = settings.view(Results.of("mine", found, None))
+    scores, costs, errors, starts = (block for block in blocks if isinstance(block, Table))
+    assert scores.rows == [["new", "60.00 ± 14.14 (2)", ""], ["other", "60.00 (1)\n-10.00", "-10.00"]]
+    assert costs.rows == [["new", "2.0", "1.00"], ["other", "3.0", "1.50"]]
+    assert errors.rows == [["new", "0.060"], ["other", "0.060"]]
+    assert starts.rows[1] == ["other", "50.00 %\nK̂ 0.25, proved 0 of 1"]
+    assert texts(blocks) == ["0 of 0 proved models give every node the same label from all starts; K̂ ≤ 0.00."]
+
+
+def test_a_rare_class_is_counted_beside_its_base_rate():
+    classes = {"there": [90, 10], "predicted": [85, 15], "right": [84, 9]}
+    records = [tiny.record("GCN", 0, 0.93, nodes=100, classes=classes) | {"scores": {"average_precision": 0.8}}]
+    (table,) = rare.view(Results.of("mine", records, None))
+    assert table.rows == [("GCN", "chameleon", "80.00", "8.00", "9.0 of 10", "15.0", "0.9300")]

@@ -15,7 +15,7 @@ from lignn.declarations import DEFAULT_METRIC, METRICS, PRECISIONS
 from lignn.errors import ConfigError, did_you_mean
 
 CHOICES = {
-    "task": ("train", "classify", "label_transitions"),
+    "task": ("train", "classify", "labels_added", "label_transitions"),
     "precision": PRECISIONS,
     "metric": tuple(METRICS),
     "split.kind": ("paper", "public", "published", "stratified", "per_class", "random", "by_time"),
@@ -29,18 +29,19 @@ class RunConfig:
 
     Attributes:
         dataset: name of the dataset.
-        task: `train` a method, `classify` nodes whose labels are hidden from a `NodeClassifier`, or measure the
-            `label_transitions` of the dataset.
+        task: `train` a method, `classify` nodes whose labels are hidden from a `NodeClassifier`, use `labels_added` to
+            one after training, or measure the `label_transitions` of the dataset.
         dataset_options: options of `datasets.load`; `graph` is the name of the graph if that of the dataset is another.
         split: `kind` is `paper` (the splits of Table 2: 10 nodes a class, 500, 1000), `public` (those of the dataset),
             `published` (60/20/20 of Amazon Photo and Coauthor Physics, one for all runs), `stratified` (with
-            `fractions`, and `seed` for one split of all runs), `per_class` (`labels` a class by `seed`, all others for
-            test), `random` (a fifth of all nodes for test, by the seeds in `states`) or `by_time` (the latest fifth of
-            the labels for test; each further split is of those that the one before trains on); `number` chooses one.
+            `fractions`, and `seed` for one split of all runs), `per_class` (`labels` a class by `seed`, and `val` and
+            `test` others; without `test` all others), `random` (a fifth of all nodes for test, by the seeds in
+            `states`) or `by_time` (the latest fifth of the labels for test; each further split is of those that the one
+            before trains on); `number` chooses one.
         inductive: train without the edges of held-out nodes.
         backbone: `name` and options; empty for a method without backbone. `statistics` is one of the two ways of batch
             normalisation that were not chosen, see `studies.normalisation`.
-        method: `name` and options.
+        method: `name` and options; the method `auto` has a `quality`, and a `candidate` if only that one is fitted.
         training: arguments of `training.Training`, or more parameters of `NodeClassifier`.
         seed: seed of weights, masks and dropout.
         precision: floating-point type of all computations.
@@ -77,7 +78,7 @@ class RunConfig:
 
     def _check(self, where: str) -> None:
         chosen = {"task": self.task, "precision": self.precision, "metric": self.metric}
-        if self.task in ("train", "classify"):
+        if self.task != "label_transitions":
             chosen["split.kind"] = self.split.get("kind", "")
             if "name" not in self.method:
                 raise ConfigError(f"{where}: method has no name")
@@ -103,3 +104,8 @@ class RunConfig:
         """
         text = json.dumps(self.plain(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def without_name(named: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a backbone or method."""
+    return {key: value for key, value in named.items() if key != "name"}

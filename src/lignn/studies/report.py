@@ -14,12 +14,13 @@ from lignn.runs import records
 from lignn.runs.records import FAILED, OK, UNAVAILABLE, Record
 from lignn.studies import published, study
 from lignn.studies.results import NO_DATA, NOT_RUN, Results
+from lignn.studies.study import Study
 
 
 def report(folder: Path, out: Path | None = None) -> list[Path]:
     """Write the report of all records in `folder` into `out`, by default the same folder, and return its files."""
-    there = {file.stem: records.read(file) for file in sorted(folder.glob("*.jsonl"))}
-    there = {name: own for name, own in there.items() if own and all(map(_of_a_study, own))}
+    files = {file.stem: records.read(file) for file in sorted(folder.glob("*.jsonl"))}
+    there = {name: found for name, found in files.items() if found}
     if not there:
         raise InputError(f"{folder}: there are no records of a study (*.jsonl); `lignn reproduce` writes them")
     absent = unavailable([record for own in there.values() for record in own])
@@ -29,15 +30,9 @@ def report(folder: Path, out: Path | None = None) -> list[Path]:
     }
     parts = [overview(results)]
     for name, own in results.items():
-        title, shown_by = (known[name].title, known[name].report) if name in known else (name, "changes")
         if own.records:
-            parts.append(section(title, shown_by, own))
-    return page.write(out or folder, "Reproduction of the paper's experiments", parts)
-
-
-def _of_a_study(record: Record) -> bool:
-    """Return whether the report shows this record; the study of added labels has its own report."""
-    return "row" in record or record.get("status") == UNAVAILABLE
+            parts.append(section(own, known.get(name)))
+    return page.write(out or folder, "The paper's experiments, and further studies", parts)
 
 
 def unavailable(everything: Sequence[Record]) -> set[str]:
@@ -51,10 +46,12 @@ def view(name: str) -> Callable[[Results], list[Block]]:
     return import_module(f"lignn.studies.views.{name}").view
 
 
-def section(title: str, shown_by: str, results: Results) -> Section:
-    """Return the section of a study."""
+def section(results: Results, of: Study | None) -> Section:
+    """Return the section of a study; None for one that does not come with the package."""
     claim = published.claim(results.study)
     blocks: list[Block] = [] if claim is None else [f"The paper: {claim}"]
+    blocks += [of.text] if of is not None and of.text else []
+    title, shown_by = (results.study, "changes") if of is None else (of.title, of.report)
     return Section(title, [*blocks, *view(shown_by)(results), *failures(results)])
 
 
@@ -70,7 +67,7 @@ def overview(results: Mapping[str, Results]) -> Section:
     rows = []
     for name, own in results.items():
         failed = sum(record["status"] == FAILED for record in own.records)
-        hours = sum(record["seconds"] for record in own.good) / 3600
+        hours = sum(map(_seconds, own.good)) / 3600
         rows.append((name, _progress(own), _cells(own), str(len(own.left_out)), str(failed), f"{hours:.2f} h"))
     everything = [record for own in results.values() for record in own.good]
     sources = {"Commits": _commit, "Versions": _versions, "Machines": _machine}
@@ -78,6 +75,11 @@ def overview(results: Mapping[str, Results]) -> Section:
     header = ("study", "runs done", "rows × datasets", "with other settings, left out", "failed", "time in all")
     table = Table("Runs recorded, of those planned", header, rows)
     return Section("What is here", [f"Published numbers: {published.citation()}.", table, *made])
+
+
+def _seconds(record: Record) -> float:
+    """Return the time of a run; some old records have only that of the processor, or none."""
+    return next((record[name] for name in ("seconds", "processor_seconds") if name in record), 0.0)
 
 
 def _progress(own: Results) -> str:

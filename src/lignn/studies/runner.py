@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lignn.errors import DatasetError
-from lignn.runs import experiment, records, workers
+from lignn.runs import experiment, records
 from lignn.runs.records import FAILED, OK, UNAVAILABLE, Record
 from lignn.studies.study import Run, Study
 
@@ -78,24 +78,6 @@ def execute(work: Agenda, jobs: int = 1, report: Report = lambda _: None, on: st
             for _ in done:
                 tell(kept.new[-1])
     return new
-
-
-def record_each(file: Path, function: Callable[[Any], Record], tasks: Sequence[Any], jobs: int, report: Report) -> None:
-    """Call `function` with every task in `jobs` processes, and append a record of each result or failure to `file`.
-
-    Args:
-        file: the file of the records, which the caller has locked, see `records.appending`.
-        function: returns the results of a task by name.
-        tasks: the tasks; the `description` of a task is what its record says besides the results.
-        jobs: number of processes.
-        report: called with each new record.
-    """
-    common = records.provenance()
-    with closing(workers.each(function, tasks, jobs)) as results:
-        for task, result in results:
-            record = task.description | records._outcome(result) | common
-            records.append(file, record)
-            report(record)
 
 
 def is_here(dataset: str) -> bool:

@@ -2,8 +2,9 @@
 
 A study has these tables:
 
+- `text`: a paragraph of the report.
 - `[base]`: settings of all runs.
-- `[dataset.NAME]`: settings of one dataset.
+- `[dataset.NAME]`: settings of one dataset; `runs` if it has fewer than the others.
 - `[shared.NAME]`: settings that several cases use.
 - `[[case]]`: settings of one row of the report, or of several.
 
@@ -36,7 +37,7 @@ from lignn.errors import ConfigError, InputError, did_you_mean
 from lignn.studies.config import RunConfig
 
 _REQUIRED_KEYS: dict[str, type] = {"title": str, "report": str, "runs": int, "datasets": list, "case": list}
-_OPTIONAL_KEYS: dict[str, type] = {"base": dict, "dataset": dict, "shared": dict}
+_OPTIONAL_KEYS: dict[str, type] = {"base": dict, "dataset": dict, "shared": dict, "text": str}
 """Keys of a study in the order of the attributes of `Study`."""
 _CASE_KEYS: dict[str, type] = {"row": str, "against": str, "use": list, "datasets": list, "on": dict, "vary": dict}
 _DEFINITIONS = resources.files("lignn.studies") / "definitions"
@@ -94,6 +95,7 @@ class Study:
         base: settings of all runs.
         changes: settings of single datasets.
         shared: settings that cases use by name.
+        text: what the report says of it.
     """
 
     name: str
@@ -105,6 +107,7 @@ class Study:
     base: Mapping[str, Any] = field(repr=False)
     changes: Mapping[str, Any] = field(repr=False)
     shared: Mapping[str, Any] = field(repr=False)
+    text: str = field(default="", repr=False)
 
     def plan(self, runs: int | None = None, only: Sequence[str] = ()) -> list[Run]:
         """Return all runs, ordered by run number, so that the cells of an unfinished study have about as many runs.
@@ -126,7 +129,10 @@ class Study:
         tables = [*(self.shared[name] for name in case.get("use", [])), case]
         vary = case.get("vary", {})
         for dataset in case.get("datasets", list(case.get("on", {})) or self.datasets):
-            parts = [self.base, self.changes.get(dataset, {})]
+            own = dict(self.changes.get(dataset, {}))
+            if own.pop("runs", self.runs) <= number < self.runs:
+                continue
+            parts = [self.base, own]
             for table in tables:
                 settings = {key: table[key] for key in table if key not in _CASE_KEYS}
                 parts += [settings, table.get("on", {}).get(dataset, {})]
@@ -218,4 +224,8 @@ def parse(name: str, text: str) -> Study:
         _check_types(f"{where}, vary", case.get("vary", {}), dict.fromkeys(case.get("vary", {}), list))
         if absent := set(case.get("use", [])) - set(values.get("shared", {})):
             raise ConfigError(f"study {name}: case {case['row']!r} uses {min(absent)!r}, which is not in [shared]")
-    return Study(name, *(values[key] for key in _REQUIRED_KEYS), *(values.get(key, {}) for key in _OPTIONAL_KEYS))
+    return Study(
+        name,
+        *(values[key] for key in _REQUIRED_KEYS),
+        *(values.get(key, kind()) for key, kind in _OPTIONAL_KEYS.items()),
+    )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from lignn.declarations import DEFAULT_METRIC, METRICS
 from lignn.evaluation.page import Block, Table
 from lignn.evaluation.summary import mean_and_deviation, paired
 from lignn.runs.records import Record
 from lignn.studies.results import NOT_RUN, Results
+from lignn.studies.views.settings import by_dataset, mean_of
 
 _RANKS = ("roc_auc", "average_precision")
 Cells = dict[tuple[str, str], dict[int, float]]
@@ -27,7 +29,12 @@ def view(results: Results) -> list[Block]:
         datasets = [dataset for dataset in results.datasets if any(cell[1] == dataset for cell in cells)]
         if datasets:
             blocks += [_scores(results, cells, metric, datasets), _gains(results, cells, metric, datasets)]
-    return [*blocks, _seconds(results)] if blocks else [NOT_RUN]
+    if not blocks:
+        return [NOT_RUN]
+    seconds = by_dataset(
+        results, "Processor seconds of a run, mean", partial(mean_of, results, "processor_seconds", ".1f")
+    )
+    return [*blocks, seconds]
 
 
 def metrics_of(record: Record) -> tuple[str, ...]:
@@ -64,14 +71,3 @@ def _gains(results: Results, cells: Cells, metric: str, datasets: Sequence[str])
     )
     rows = [[f"{row} − {base}", *(shown(row, base, dataset) for dataset in datasets)] for row, base in pairs]
     return Table(caption, ("", *datasets), [row for row in rows if any(row[1:])])
-
-
-def _seconds(results: Results) -> Table:
-    def shown(row: str, dataset: str) -> str:
-        found = [record["processor_seconds"] for record in results.good_by_cell.get((row, dataset), [])]
-        return f"{sum(found) / len(found):.1f}" if found else ""
-
-    there = {dataset for _, dataset in results.good_by_cell}
-    datasets = [dataset for dataset in results.datasets if dataset in there]
-    rows = [[row, *(shown(row, dataset) for dataset in datasets)] for row in results.rows]
-    return Table("Processor seconds of a run, mean", ("", *datasets), [row for row in rows if any(row[1:])])
