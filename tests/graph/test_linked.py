@@ -94,7 +94,7 @@ def test_wrong_rules_are_told_in_one_sentence():
         assert words in str(caught.value)
         assert "\n" not in str(caught.value)
     nodes, edges = payments().add_column(0, "id", pa.array(range(N))), pa.table({"source": [0], "target": [1]})
-    with pytest.raises(InputError, match="--link and --order join the rows of one table"):
+    with pytest.raises(InputError, match="--link joins the rows of one table"):
         Graph.from_tables(nodes, edges, links=["card"])
 
 

@@ -27,7 +27,9 @@ def test_corpus(name, tmp_path):
         graph = Graph.read(place, columns=case.columns, ignore=case.ignore)
     assert str(graph.reading).splitlines() == [case.nodes, case.edges]
     assert {field.name: str(field.type) for field in graph.table.schema} == dict(case.kinds)
-    assert graph.edge_index.tolist() == [list(end) for end in case.edge_index]
+    once = graph.edge_index[:, : len(case.edge_index[0])]  # edges that carry columns have their reverse behind them
+    assert once.tolist() == [list(end) for end in case.edge_index]
+    assert graph.num_edges == once.shape[1] * (1 if graph.edge_table is None else 2)
     assert not case.y or graph.y.tolist() == list(case.y)
     plain = all(column.null_count == 0 for column in graph.table.columns)
     numbers = all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in graph.table.schema.types)
@@ -89,8 +91,8 @@ def test_times_groups_and_types(tmp_path):
     assert graph.group.tolist() == [0, 1, 0]
     case = CASES["customers"]
     graph = Graph.read(case.write(tmp_path / "yours"))
-    assert graph.edge_types == ("owns", "pays")
-    assert graph.edge_type.tolist() == [1, 0, 1]
+    assert graph.edge_types == ("owns", "pays", "owns (back)", "pays (back)")
+    assert graph.edge_type.tolist() == [1, 0, 1, 3, 2, 3]
     assert graph.table.column("spent").to_pylist() == [12.5, None, 7.0, 0.0]
     assert graph.table.column("notes").to_pylist() == ["likes tea", None, "calls often", "asks, and asks"]
 
@@ -102,7 +104,7 @@ def test_tables_in_memory(make):
     graph = Graph.from_tables(nodes, edges, columns={"id": "key"})
     assert str(graph.reading).splitlines() == [
         "nodes: id = key, label = label, 2 features",
-        "edges: source = src, target = dst, ignored: since",
+        "edges: source = src, target = dst, 1 feature",
     ]
     assert graph.node_ids.tolist() == ["7", "8", "9"]
     assert graph.y.tolist() == [0, 1, -1]

@@ -120,7 +120,7 @@ def new_rows(features: Any, graph: Graph, preparation: FeatureTransform | None) 
     Columns that are missing or unknown are warned of, values that do not fit are refused. Columns that follow from how
     nodes of `graph` are joined are no part of the rows.
     """
-    if preparation is None or not preparation.columns:
+    if preparation is None or not preparation.columns or (graph.table is None and graph.edge_table is not None):
         return features
     import pyarrow as pa
 

@@ -53,11 +53,17 @@ class Draft:
         )
 
     def with_nodes(
-        self, features: Any, edges: Any, ids: Sequence[str] | None, edge_weight: Any = None, edge_type: Any = None
+        self,
+        features: Any,
+        edges: Any,
+        ids: Sequence[str] | None,
+        edge_weight: Any = None,
+        edge_type: Any = None,
+        edge_columns: Any = None,
     ) -> Draft:
         """Add nodes, see `NodeClassifier.add_nodes`; they belong to the test part of the split."""
         rows = columns.new_rows(features, self.graph, self.preparation)
-        graph = growth.grow(self.graph, rows, edges, ids, edge_weight, edge_type)
+        graph = growth.grow(self.graph, rows, edges, ids, edge_weight, edge_type, edge_columns)
         n = graph.num_nodes
         labels, split = growth.labels_for(self.labels, n), growth.split_for(self.split, n)
         state = None if self.state is None else growth.padded(self.state, n)
@@ -75,9 +81,9 @@ class Draft:
             state=None if self.state is None else self.state[kept],
         )
 
-    def with_edges(self, edges: Any, edge_weight: Any = None, edge_type: Any = None) -> Draft:
+    def with_edges(self, edges: Any, edge_weight: Any = None, edge_type: Any = None, edge_columns: Any = None) -> Draft:
         """Add edges, or replace them."""
-        return replace(self, graph=edits.with_edges(self.graph, edges, edge_weight, edge_type))
+        return replace(self, graph=edits.with_edges(self.graph, edges, edge_weight, edge_type, edge_columns))
 
     def without_edges(self, edges: Any, edge_type: Any = None) -> Draft:
         """Remove edges."""

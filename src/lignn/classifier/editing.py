@@ -33,17 +33,19 @@ class GraphEditing:
         warn_if_unsolved(update.after)
         return update
 
-    def add_edges(self, edges: Any, edge_weight: Any = None, edge_type: Any = None) -> Update:
-        """Add edges between nodes of the graph; one that is there already is replaced.
+    def add_edges(self, edges: Any, edge_weight: Any = None, edge_type: Any = None, edge_columns: Any = None) -> Update:
+        """Add edges between nodes of the graph; one that is there already is replaced, unless edges carry columns.
 
         Args:
             edges: 2×E, sources above targets, as numbers or ids. In an undirected graph they are used in both
                 directions.
             edge_weight: one weight per edge, for a graph with weights.
             edge_type: one type per edge, by number or name, for a graph with types.
+            edge_columns: one row per edge, for a graph whose edges carry columns.
         """
         check_is_fitted(self)
-        update = self._solve_draft(Draft.of(self._fitted).with_edges(edges, edge_weight, edge_type))
+        draft = Draft.of(self._fitted).with_edges(edges, edge_weight, edge_type, edge_columns)
+        update = self._solve_draft(draft)
         warn_if_unsolved(update.after)
         return update
 

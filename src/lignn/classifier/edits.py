@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from lignn.classifier.growth import check_edges, edge_numbers
+from lignn.classifier.growth import check_edges, edge_numbers, refuse_edge_columns
 from lignn.errors import InputError, did_you_mean, quoted
 from lignn.graph import Graph, types
 from lignn.graph.names import node_numbers
@@ -48,12 +48,18 @@ def without_nodes(graph: Graph, kept: Tensor) -> Graph:
         time=None if graph.time is None else graph.time[rows],
         group=None if graph.group is None else graph.group[rows],
         value_of=None if graph.value_of is None else graph.value_of[rows],
+        edge_table=None if graph.edge_table is None else graph.edge_table.without_nodes(rows),
         splits=(),
     )
 
 
-def with_edges(graph: Graph, edges: Any, edge_weight: Any, edge_type: Any) -> Graph:
-    """Return the graph with more edges; one that is there already is replaced."""
+def with_edges(graph: Graph, edges: Any, edge_weight: Any, edge_type: Any, edge_columns: Any = None) -> Graph:
+    """Return the graph with more edges; one that is there already is replaced, unless edges carry columns."""
+    if graph.edge_table is not None:
+        from lignn.graph import carried  # imports pyarrow
+
+        return carried.with_edges(graph, edge_numbers(edges, graph.node_ids), edge_columns, edge_weight, edge_type)
+    refuse_edge_columns(edge_columns)
     check_edges("edge weights", "edge_weight", graph.edge_weight, edge_weight)
     check_edges("types of edges", "edge_type", graph.edge_type, edge_type)
     kinds = None if edge_type is None else types.numbers(edge_type, graph.edge_types or ())
@@ -75,9 +81,13 @@ def with_edges(graph: Graph, edges: Any, edge_weight: Any, edge_type: Any) -> Gr
 
 def without_edges(graph: Graph, edges: Any, edge_type: Any) -> Graph:
     """Return the graph without some edges, all of which must be there; without types, those of all types are meant."""
+    if edge_type is not None and graph.edge_table is not None:
+        raise InputError("edges that carry columns are removed whatever their type; leave edge_type out")
     kinds = None if edge_type is None else types.numbers(edge_type, graph.edge_types or ())
     pairs = Graph(edge_numbers(edges, graph.node_ids), num_nodes=graph.num_nodes, edge_type=kinds)
-    both = pairs.to_undirected(coalesce=False) if graph.is_undirected else pairs
+    both = pairs
+    if graph.is_undirected or graph.edge_table is not None:
+        both = pairs.to_undirected(coalesce=False)
     missing = ~_matching(pairs, graph, kinds is not None)
     if missing.any():
         first = int(missing.nonzero()[0])
@@ -85,7 +95,10 @@ def without_edges(graph: Graph, edges: Any, edge_type: Any) -> Graph:
         raise InputError(f"there is no edge from {' to '.join(ends)}" + (" of this type" if kinds is not None else ""))
     left = ~_matching(graph, both, kinds is not None)
     weight, kept = (None if part is None else part[left] for part in (graph.edge_weight, graph.edge_type))
-    return graph.replace(edge_index=graph.edge_index[:, left], edge_weight=weight, edge_type=kept)
+    rows = graph.edge_table
+    if rows is not None:
+        rows = rows.where(~_matching(Graph(rows.ends, num_nodes=graph.num_nodes), both, typed=False).numpy())
+    return graph.replace(edge_index=graph.edge_index[:, left], edge_weight=weight, edge_type=kept, edge_table=rows)
 
 
 def with_features(graph: Graph, features: Mapping[Any, Any]) -> Graph:

@@ -24,7 +24,13 @@ if TYPE_CHECKING:
 
 
 def grow(
-    graph: Graph, features: Any, edges: Any, ids: Sequence[str] | None, edge_weight: Any, edge_type: Any = None
+    graph: Graph,
+    features: Any,
+    edges: Any,
+    ids: Sequence[str] | None,
+    edge_weight: Any,
+    edge_type: Any = None,
+    edge_columns: Any = None,
 ) -> Graph:
     """Return `graph` with more nodes, which follow its last one, and the edges that join them.
 
@@ -47,8 +53,13 @@ def grow(
     if graph.node_ids is not None:
         node_ids = np.concatenate([graph.node_ids, np.asarray(ids, graph.node_ids.dtype)])
     edges = np.empty((2, 0), np.int64) if edges is None else edges
+    given = (edges, edge_columns, edge_weight, edge_type)
+    if graph.edge_table is None:
+        refuse_edge_columns(edge_columns)
+    else:  # `given` join when the nodes are there
+        edges, edge_weight = np.empty((2, 0), np.int64), None if graph.edge_weight is None else np.empty(0)
     check_edges("edge weights", "edge_weight", graph.edge_weight, edge_weight)
-    if links is None or np.size(edges):
+    if graph.edge_table is None and (links is None or np.size(edges)):
         check_edges("types of edges", "edge_type", graph.edge_type, edge_type)
     elif graph.edge_type is not None:
         edge_type = np.empty(0, np.int64)
@@ -79,7 +90,12 @@ def grow(
         group=_extended(graph.group, n, -1),
         reading=graph.reading,
         value_of=_extended(graph.value_of, n, -1),
+        edge_table=graph.edge_table,
     )
+    if grown.edge_table is not None and np.size(given[0]):
+        from lignn.graph import carried  # imports pyarrow
+
+        return carried.with_edges(grown, edge_numbers(given[0], node_ids), *given[1:])
     if links is None or grown.table is None:
         return grown
     from lignn.graph import linked  # imports pyarrow
@@ -127,6 +143,12 @@ def check_edges(what: str, parameter: str, old: Tensor | None, new: Any) -> None
     if (old is None) != (new is None):
         wanted = f"has {what}: give {parameter}" if new is None else f"has no {what}: leave them out"
         raise InputError(f"the graph {wanted} for the new edges")
+
+
+def refuse_edge_columns(given: Any) -> None:
+    """Refuse columns of new edges for a graph whose edges carry none."""
+    if given is not None:
+        raise InputError("the edges of the graph carry no columns: leave edge_columns out")
 
 
 def _joined(old: Tensor | None, new: Tensor | None) -> Tensor | None:

@@ -344,6 +344,7 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         ids: Sequence[str] | None = None,
         edge_weight: Any = None,
         edge_type: Any = None,
+        edge_columns: Any = None,
     ) -> Decision:
         """Predict nodes that were not there in training, without training; they stay part of the graph.
 
@@ -357,13 +358,14 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
             ids: ids of the new nodes, for a graph with ids; rows without a column of ids are numbered on.
             edge_weight: one weight per edge, for a graph with weights.
             edge_type: one type per edge, by name or number, for a graph with types of edges.
+            edge_columns: one row per edge, for a graph whose edges carry columns.
 
         Returns:
             The decision on the new nodes.
         """
         check_is_fitted(self)
         old = self.graph_.num_nodes
-        draft = Draft.of(self._fitted).with_nodes(features, edges, ids, edge_weight, edge_type)
+        draft = Draft.of(self._fitted).with_nodes(features, edges, ids, edge_weight, edge_type, edge_columns)
         self._take(draft.solved(self._fitted))
         warn_if_unsolved(self._fitted.prediction)
         return self.decision()[np.flatnonzero(self.graph_.is_row.numpy()[old:]) + old]

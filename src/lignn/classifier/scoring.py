@@ -7,8 +7,9 @@ One rule decides which labels of a graph are inputs, by the content of the graph
 * another graph with one split: all its labels except those of validation and test nodes;
 * another graph with several splits: those of the nodes in `known`, which must be given.
 
-Nodes with their ids, edges with their weights and types, features, columns of the table and labels are content. The
-name of the graph, its splits, the order of edges and of named columns, and how features are stored are not.
+Nodes with their ids, edges with their weights, types and columns, features, columns of the table and labels are
+content. The name of the graph, its splits, the order of edges and of named columns, and how features are stored are
+not.
 
 A model that was saved without its graph has only other graphs to predict.
 """
@@ -16,7 +17,7 @@ A model that was saved without its graph has only other graphs to predict.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,6 +34,9 @@ from lignn.labels import KnownLabels
 from lignn.methods import BoundMethod, Prediction, Problem
 from lignn.store import StoredGraph
 from lignn.training import Metric
+
+if TYPE_CHECKING:
+    from lignn.graph.carried import EdgeTable
 
 HELD_OUT = "held_out"
 """Name of the labels that `fit` held back, as they were predicted before anything was trained on them."""
@@ -159,6 +163,7 @@ def _same_content(one: Graph, other: Graph) -> bool:
         and _equal(_sorted_edges(one), _sorted_edges(other))
         and _same_features(one.x, other.x)
         and _same_tables(one, other)
+        and _same_edge_rows(one.edge_table, other.edge_table)
     )
 
 
@@ -168,6 +173,12 @@ def _same_tables(one: Graph, other: Graph) -> bool:
     from lignn.features import same  # imports pyarrow, which is slow and not needed without tables
 
     return same(one.table, other.table)
+
+
+def _same_edge_rows(one: EdgeTable | None, other: EdgeTable | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one.ends, other.ends) and one.rows.equals(other.rows)
 
 
 def _same_features(one: Any, other: Any) -> bool:

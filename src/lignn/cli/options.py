@@ -174,7 +174,8 @@ Order = Annotated[
     typer.Option(
         "--order",
         metavar="COLUMN",
-        help="For one table: join each row to the two before and after it in this order that share a linked value.",
+        help="For one table: join each row to the two before and after it in this order that share a linked value. For "
+        "edges that carry columns: which of a node's edges is the last. Default there: a column of times.",
         show_default=False,
     ),
 ]

@@ -92,7 +92,7 @@ def plan(
 
 def _fitting(graph: Graph, known: Mapping[str, tuple[Compared, str]]) -> list[str]:
     """Return the rows that a graph has the parts for."""
-    features = graph.num_features > 0 or graph.table is not None
+    features = graph.has_features
     return [
         name
         for name, (one, _) in known.items()

@@ -170,6 +170,11 @@ def _of_edges(graph: Graph) -> Iterator[InspectedColumn]:
         yield column("weight", "number", len(np.unique(weights)), _range(weights))
     if graph.edge_types is not None and (read is not None or graph.reading is None):  # rules have no column of types
         yield column("edge_type", "category", len(graph.edge_types), _examples(graph.edge_types))
+    if graph.edge_table is not None:
+        for one in describe(graph.edge_table.rows, graph.name):
+            told = "sum, mean and last" if one.kind in ("number", "boolean") else "mean and last"
+            told = f"{'share of each' if one.kind in ('category', 'text') else told}, at both ends"
+            yield InspectedColumn(file, one.name, "feature", one.kind, one.missing, one.distinct, one.summary, told)
     yield from (InspectedColumn(file, name, "ignored") for name in (() if read is None else read.ignored))
 
 

@@ -63,6 +63,7 @@ class Inspection:
         evidence: how many nodes no known label reaches; None without known labels.
         notes: what the reader of the tables says, in words.
         several: whether a node may have several labels.
+        carried: whether edges carry columns, so that they may be repeated.
         proposal: rules that would join the rows of one table; None if there is nothing to propose.
     """
 
@@ -85,6 +86,7 @@ class Inspection:
     evidence: measures.OneWay | None
     notes: tuple[str, ...]
     several: bool
+    carried: bool = False
     proposal: Proposal | None = None
 
     @property
@@ -99,6 +101,8 @@ class Inspection:
     def facts(self) -> list[tuple[str, str]]:
         """Return rows of a table: what is counted, and the number."""
         one_way = "directed" if self.directed else "undirected, each stored in both directions"
+        if self.carried:
+            one_way = "each stored in both directions, the reversed ones as types of their own"
         degrees, largest = self.degrees, f"the largest has {self.largest_component:,} nodes"
         found = [("nodes", f"{self.nodes:,}"), ("edges", f"{sum(self.edges.values()):,} ({one_way})")]
         if list(self.edges) != ["edges"]:
@@ -147,6 +151,7 @@ def inspect(graph: Graph) -> Inspection:
         evidence=measures.one_way(graph, known) if known.any() else None,
         notes=() if graph.reading is None else graph.reading.notes,
         several=graph.is_multilabel,
+        carried=graph.edge_table is not None,
         proposal=proposed(graph),
     )
 
@@ -235,7 +240,7 @@ def _about_edges(found: Inspection) -> Iterator[str]:
             f"{isolated} of {found.nodes} nodes have no edges; if they should have some, see whether the edges name "
             "them by another column (--column id=NAME)"
         )
-    if found.repeated:
+    if found.repeated and not found.carried:
         yield (
             f"{found.repeated} edges repeat another, so that they weigh more together; remove them if that is not meant"
         )

@@ -16,13 +16,13 @@ import pyarrow.compute as pc
 
 from lignn.features.kinds import FEW
 from lignn.graph import Graph
+from lignn.graph.carried import is_time
 from lignn.graph.joins import shared
 
 _JOINED = 0.5
 """Share of the rows that a column must join."""
 _KEY = re.compile(r"(^|[^a-z])(id|key|code|number|no|nr|zip|ip)$|[a-z](Id|ID|Code|Number|Nr|No)$")
 """Headers of whole numbers that name something; other whole numbers count or measure."""
-_TIME = re.compile(r"(^|[^a-z])(time|timestamp|date|datetime|day)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -92,12 +92,10 @@ def _may_name(name: str, kind: pa.DataType) -> bool:
 
 
 def _is_time(graph: Graph, name: str) -> bool:
-    """Return whether a column holds dates, or numbers under a header such as `time`, that are not all alike."""
+    """Return whether a column looks like times that are not all alike."""
     assert graph.table is not None
     column = graph.table.column(name)
-    dates = pa.types.is_temporal(column.type)
-    numbers = (_is_whole(column.type) or pa.types.is_floating(column.type)) and _TIME.search(name) is not None
-    return (dates or numbers) and pc.count_distinct(column).as_py() > 1
+    return is_time(name, column.type) and pc.count_distinct(column).as_py() > 1
 
 
 def _is_whole(kind: pa.DataType) -> bool:

@@ -3,7 +3,7 @@
 Keys: `edge_index` (2×E), and if the graph has them: features as `x` (dense) or as `x_data`, `x_indices`, `x_indptr`,
 `x_shape` (CSR), `y` (n or n×c), `train_mask`, `val_mask`, `test_mask` (n or n×runs), `edge_weight`, `num_nodes`,
 `node_ids`, `class_names`, `feature_names`, `edge_type` (E), `edge_types`, `time` (n), `group` (n), `value_of` (n), and
-`table`: the columns of the nodes, as the bytes of Arrow's file format.
+`table` and `edge_table`: the columns of the nodes and of the edges, as the bytes of Arrow's file format.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from lignn.graph.split import PARTS, Split
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from lignn.graph.carried import EdgeTable
 
 _CSR = ("x_data", "x_indices", "x_indptr", "x_shape")
 _MASKS = tuple(f"{part}_mask" for part in PARTS)
@@ -47,6 +49,7 @@ _ARRAYS: dict[str, tuple[str, tuple[int, ...]]] = {
     "group": (_INTEGERS, (1,)),
     "value_of": (_INTEGERS, (1,)),
     "table": (_INTEGERS, (1,)),
+    "edge_table": (_INTEGERS, (1,)),
     **dict.fromkeys(_MASKS, (_MASK, (1, 2))),
 }
 """The allowed types of each array (NumPy's letters for kinds of types) and its allowed numbers of dimensions."""
@@ -86,6 +89,7 @@ def read(path: Path) -> Graph:
             time=_floats(arrays.get("time")),
             group=_labels(arrays.get("group")),
             value_of=_labels(arrays.get("value_of")),
+            edge_table=None if "edge_table" not in arrays else _edge_table(arrays["edge_table"]),
         )
     except InputError as error:
         raise type(error)(f"{path}: {error}") from error
@@ -120,6 +124,8 @@ def _arrays(graph: Graph) -> dict[str, Any]:
     arrays |= {"time": graph.time, "group": graph.group, "value_of": graph.value_of}
     if graph.table is not None:
         arrays["table"] = np.frombuffer(table_bytes(graph.table), np.uint8)
+    if graph.edge_table is not None:
+        arrays["edge_table"] = np.frombuffer(table_bytes(graph.edge_table.as_table()), np.uint8)
     for key, part in zip(_MASKS, PARTS, strict=True):
         if graph.splits:
             masks = torch.stack([getattr(split, part) for split in graph.splits], 1)
@@ -172,6 +178,12 @@ def _table(what: str, content: np.ndarray) -> pa.Table:
     except (pa.ArrowException, OSError) as error:
         raise TableError(f"{what} is damaged ({error})") from error
     return table
+
+
+def _edge_table(content: np.ndarray) -> EdgeTable:
+    from lignn.graph.carried import EdgeTable
+
+    return EdgeTable.of_table(_table("the array 'edge_table'", content))
 
 
 def table_bytes(table: pa.Table) -> pa.Buffer:

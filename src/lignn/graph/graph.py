@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from torch_geometric.data import Data, HeteroData
 
+    from lignn.graph.carried import EdgeTable
     from lignn.graph.reading import Reading
 
 
@@ -54,6 +55,7 @@ class Graph:
         reading: how the columns of the tables were understood, if the graph was read from tables.
         value_of: for a table whose rows are joined by values that they share, one number per node: that of the column
             whose value the node is, among those of `reading.links`; -1 = a row of the table.
+        edge_table: the edges that carry columns, see `lignn.graph.carried`.
     """
 
     edge_index: Tensor
@@ -73,6 +75,7 @@ class Graph:
     group: np.ndarray | None
     reading: Reading | None
     value_of: np.ndarray | None
+    edge_table: EdgeTable | None
 
     def __init__(
         self,
@@ -93,6 +96,7 @@ class Graph:
         group: Any = None,
         reading: Reading | None = None,
         value_of: Any = None,
+        edge_table: EdgeTable | None = None,
     ) -> None:
         edge_index = validate.edges(edge_index)
         x = None if x is None else validate.features(x)
@@ -122,6 +126,7 @@ class Graph:
             "group": None if group is None else validate.node_values("group", group, n, np.int64),
             "reading": reading,
             "value_of": None if value_of is None else validate.node_values("value_of", value_of, n, np.int64),
+            "edge_table": edge_table,
         }
         for field, value in values.items():
             object.__setattr__(self, field, value)
@@ -144,7 +149,8 @@ class Graph:
     def structure(self) -> Graph:
         """Return nodes and edges alone: no features, labels or splits. Nothing is validated again."""
         bare = object.__new__(Graph)
-        empty = dict.fromkeys(("x", "y", "class_names", "feature_names", "table", "time", "group")) | {"splits": ()}
+        empty = dict.fromkeys(("x", "y", "class_names", "feature_names", "table", "time", "group"))
+        empty |= {"splits": (), "edge_table": None}
         for field in fields(self):
             object.__setattr__(bare, field.name, empty.get(field.name, getattr(self, field.name)))
         return bare
@@ -159,6 +165,11 @@ class Graph:
     def num_edges(self) -> int:
         """Number of stored (directed) edges."""
         return self.edge_index.shape[1]
+
+    @property
+    def has_features(self) -> bool:
+        """Whether nodes have features, or columns that become features."""
+        return self.num_features > 0 or self.table is not None or self.edge_table is not None
 
     @property
     def num_features(self) -> int:
@@ -195,8 +206,8 @@ class Graph:
 
     @cached_property
     def columns(self) -> pa.Table | None:
-        """The table with what the edges add to it, see `lignn.graph.derived`; None without a table."""
-        if self.table is None or self.reading is None:
+        """The table with what the edges add to it, see `lignn.graph.derived`; None if there is neither."""
+        if self.edge_table is None and (self.table is None or self.reading is None):
             return self.table
         from lignn.graph import derived
 
@@ -329,7 +340,8 @@ class Graph:
             like: the reading of another graph, whose roles and rules hold where the tables have such columns.
             links: for one table, columns whose values join rows, and "nearest" or "nearest:k" for the k rows that are
                 nearest by the other columns. By default "nearest".
-            order: for one table, the column in whose order rows of a value follow each other.
+            order: for one table, the column in whose order rows of a value follow each other; for edges that carry
+                columns, the one in whose order the last edge of a node is the last.
         """
         from lignn.graph import opening
 

@@ -65,7 +65,7 @@ def joined(table: pa.Table, links: Links, near: np.ndarray | None = None) -> Joi
         values += found.values
         notes.append(found.note)
     if links.order is not None:
-        order = _ranks(table.column(links.order), links.order)
+        order = ranks(table.column(links.order), links.order)
         everywhere = [np.zeros(table.num_rows, np.int64)]
         parts += [_following(code, order) for code in [found.code for found in codes] or everywhere]
     if links.nearest:
@@ -131,7 +131,7 @@ def texts_of(column: pa.ChunkedArray, name: str) -> pa.Array:
     return pc.if_else(pc.equal(texts, ""), pa.scalar(None, _TEXT), texts)
 
 
-def _ranks(column: pa.ChunkedArray, name: str) -> np.ndarray:
+def ranks(column: pa.ChunkedArray, name: str) -> np.ndarray:
     """Return the place of each row in the order of a column, equal values in the order of the rows; -1 for a gap."""
     try:
         order = pc.sort_indices(column).to_numpy()

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lignn.graph.links import Links
+
+if TYPE_CHECKING:
+    from lignn.graph.carried import Carried
 
 KINDS = ("number", "category", "date", "text")
 """What a column of features may be said to hold."""
@@ -53,12 +56,14 @@ class Reading:
         edges: the table of the edges; None if rules make them.
         links: the rules that make the edges of a graph of one table.
         joined: what these rules did, in words.
+        carried: which columns of the edges become columns of the nodes.
     """
 
     nodes: TableReading
     edges: TableReading | None = None
     links: Links | None = None
     joined: tuple[str, ...] = ()
+    carried: Carried | None = None
 
     def __str__(self) -> str:
         return "\n".join([*map(str, self.tables), *self.joined])
@@ -88,7 +93,12 @@ class Reading:
         """Return the reading whose `dataclasses.asdict` was stored as JSON."""
         nodes, edges = (None if record[part] is None else _table(record[part]) for part in ("nodes", "edges"))
         assert nodes is not None
-        return cls(nodes, edges, Links.restored(record.get("links")), tuple(record.get("joined", ())))
+        carried = None
+        if record.get("carried") is not None:
+            from lignn.graph.carried import Carried  # imports pyarrow, which models without tables do not need
+
+            carried = Carried.restored(record["carried"])
+        return cls(nodes, edges, Links.restored(record.get("links")), tuple(record.get("joined", ())), carried)
 
 
 def _table(record: Mapping[str, Any]) -> TableReading:

@@ -8,7 +8,8 @@ The nodes, one row per node (see `roles` for the headers that are recognised, an
     time       optional, only by name: numbers or dates
     group      optional, only by name: any values
     all others features: numbers, categories, dates, truth values and texts, with or without gaps
-The edges, one row per edge: source, target (ids) and, optionally, weight and edge_type; other columns are ignored.
+The edges, one row per edge: source, target (ids) and, optionally, weight and edge_type; what other columns say of the
+ends of an edge becomes columns of the nodes, see `carried`, and nodes may be named by such edges only.
 
 Tables are `nodes` and `edges` in one folder or in one SQLite file, or two files. Beside the tables in a folder may be:
 `features.npy` (dense) or `features.npz` (by `scipy.sparse.save_npz`): instead of columns of features, rows as in nodes.
@@ -20,18 +21,29 @@ The texts of tables made by hand are normalised; those that lignn wrote are read
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from os.path import isdir, lexists
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lignn.errors import InputError, TableError
-from lignn.graph import archive, arrow_tables, edge_table, files, headers, keys, linked, node_table, roles, table_file
+from lignn.graph import (
+    archive,
+    arrow_tables,
+    edge_table,
+    files,
+    headers,
+    keys,
+    linked,
+    node_table,
+    roles,
+    table_file,
+)
 from lignn.graph.edge_table import Edges, UnknownNodesError
 from lignn.graph.graph import Graph
 from lignn.graph.metadata import Metadata
@@ -40,6 +52,10 @@ from lignn.graph.reading import Reading, TableReading
 from lignn.graph.roles import NodeColumns, Wanted
 from lignn.graph.table_file import TEXT, Table
 from lignn.graph.text_table import SqliteTable
+
+if TYPE_CHECKING:
+    from lignn.graph.carried import Carried
+    from lignn.graph.edge_rows import EdgeRows
 
 FEATURE_FILES = ("features.npy", "features.npz")
 TABLE_FILE = "features.arrow"
@@ -98,24 +114,30 @@ def read(tables: Tables, wanted: Wanted, missing: Collection[str] | None = None,
     """
     if tables.edges is None:
         return _of_one_table(tables, wanted, missing, strict)
-    if wanted.links is not None:
-        raise InputError(
-            f"--link and --order join the rows of one table, {tables.where} has a table of the edges; leave one out"
-        )
+    if wanted.links is not None and (wanted.links.columns or wanted.links.nearest):
+        raise InputError(f"--link joins the rows of one table, {tables.where} has a table of the edges; leave one out")
     metadata = Metadata() if tables.folder is None else Metadata.read(tables.folder)
     columns, ends, notes = columns_of(tables, wanted, metadata)
     raw = strict or metadata.is_exact
     columns = replace(columns, type=None) if raw else columns
     nodes = node_table.read(tables.nodes, columns, metadata, missing, raw)
+    ends, carried = (ends, None) if raw or _has_feature_file(tables) else _carried(tables, ends, wanted)
     try:
         edges = edge_table.read(tables.edges, ends, nodes.ids, metadata)
     except UnknownNodesError:
-        columns = _other_key(tables, columns, ends, nodes, wanted, metadata)
-        columns, notes = replace(columns, type=None) if raw else columns, (_note(str(columns.id)),)
-        nodes = node_table.read(tables.nodes, columns, metadata, missing, raw)
+        fits = _other_keys(tables, columns, ends, metadata)
+        one = len(fits) == 1 and "id" not in wanted.roles
+        found = None if carried is None or one else carried.with_unknown(tables.edges, ends, nodes, metadata)
+        if found is None:
+            columns = _other_key(tables, ends, nodes, wanted, metadata, fits)
+            columns, notes = replace(columns, type=None) if raw else columns, (_note(str(columns.id)),)
+            nodes = node_table.read(tables.nodes, columns, metadata, missing, raw)
+        else:
+            nodes, notes = found[0], (*notes, found[1])
         edges = edge_table.read(tables.edges, ends, nodes.ids, metadata, tell=True)
-    reading = reading_of(tables, columns, ends, nodes, notes)
-    return _graph(tables, nodes, edges, metadata, reading, strict)
+    reading = reading_of(tables, columns, ends, nodes, notes, None if carried is None else carried.rule)
+    graph = _graph(tables, nodes, edges, metadata, reading, strict)
+    return graph if carried is None else carried.on(graph)
 
 
 def _of_one_table(tables: Tables, wanted: Wanted, missing: Collection[str] | None, strict: bool) -> Graph:
@@ -202,15 +224,46 @@ def _note(key: str) -> str:
     return f"the ends of the edges are values of {key!r}"
 
 
-def _other_key(
-    tables: Tables, columns: NodeColumns, ends: dict[str, str], nodes: Nodes, wanted: Wanted, metadata: Metadata
-) -> NodeColumns:
-    """Return the columns with the one as id that has the ends of the edges; raise unless there is one such column."""
+def _carried(tables: Tables, ends: dict[str, str], wanted: Wanted) -> tuple[dict[str, str], EdgeRows | None]:
+    """Return the columns of the edges by role, and what the other columns carry, if there are any."""
+    edges, like = tables.edges, wanted.like
+    assert edges is not None
+    left_out = wanted.left_out(edges, tables.nodes)
+    others = set(edges.columns).difference(ends.values(), left_out)
+    if like is not None and like.carried is None:
+        others = set()  # the edges of the model carried nothing
+    if not others and wanted.links is None and (like is None or like.carried is None):
+        return ends, None
+    from lignn.graph import edge_rows  # imports scikit-learn, which is slow
+
+    ends = edge_rows.without_many_types(edges, ends, wanted) if others else ends
+    return ends, edge_rows.read(edges, ends, left_out, wanted)
+
+
+def _has_feature_file(tables: Tables) -> bool:
+    """Return whether the features are in a file of their own, beside which there are no columns."""
+    return tables.folder is not None and any(lexists(tables.folder / name) for name in FEATURE_FILES)
+
+
+def _other_keys(tables: Tables, columns: NodeColumns, ends: dict[str, str], metadata: Metadata) -> list[str]:
+    """Return the columns that have the ends of the edges."""
     assert tables.edges is not None
+    if metadata.is_exact:
+        return []
     free = [name for name in columns.features if name != columns.id]
-    fits = (
-        [] if metadata.is_exact else keys.matching(tables.nodes, free, tables.edges, [ends["source"], ends["target"]])
-    )
+    return keys.matching(tables.nodes, free, tables.edges, [ends["source"], ends["target"]])
+
+
+def _other_key(
+    tables: Tables,
+    ends: dict[str, str],
+    nodes: Nodes,
+    wanted: Wanted,
+    metadata: Metadata,
+    fits: Sequence[str],
+) -> NodeColumns:
+    """Return the columns with the one of `fits` as id that is the only one; raise if there is none or several."""
+    assert tables.edges is not None
     if len(fits) != 1 or "id" in wanted.roles:
         hint = f"; {tables.nodes.path} has these ids in {fits[0]!r}: give --column id={fits[0]}" if fits else None
         edge_table.tell_unknown(tables.edges, ends, nodes.ids, metadata, hint)
@@ -218,7 +271,12 @@ def _other_key(
 
 
 def reading_of(
-    tables: Tables, columns: NodeColumns, ends: dict[str, str], nodes: Nodes, notes: tuple[str, ...]
+    tables: Tables,
+    columns: NodeColumns,
+    ends: dict[str, str],
+    nodes: Nodes,
+    notes: tuple[str, ...],
+    carried: Carried | None = None,
 ) -> Reading:
     """Return how the tables were read."""
     assert tables.edges is not None
@@ -230,8 +288,11 @@ def reading_of(
         notes,
         tuple(columns.kinds.items()),
     )
-    others = tuple(name for name in tables.edges.columns if name not in ends.values())
-    return Reading(of_nodes, TableReading(Path(str(tables.edges.path)).name, tuple(ends.items()), 0, others))
+    file, used = Path(str(tables.edges.path)).name, () if carried is None else carried.names
+    others = tuple(name for name in tables.edges.columns if name not in {*ends.values(), *used})
+    said = () if carried is None or carried.order is None else (f"in the order of {carried.order}",)
+    of_edges = TableReading(file, tuple(ends.items()), 0 if carried is None else len(carried.columns), others, said)
+    return Reading(of_nodes, of_edges, carried=carried)
 
 
 def _graph(tables: Tables, nodes: Nodes, edges: Edges, metadata: Metadata, reading: Reading, strict: bool) -> Graph:

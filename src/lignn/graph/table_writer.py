@@ -51,8 +51,9 @@ def write(graph: Graph, folder: Path) -> None:
             sp.save_npz(temporary / "features.npz", graph.x)
         elif graph.x is not None and not features:
             np.save(temporary / "features.npy", graph.x.numpy())
-        if graph.table is not None:
-            (temporary / TABLE_FILE).write_bytes(archive.table_bytes(graph.table))
+        table = graph.table if graph.edge_table is None else graph.columns
+        if table is not None:
+            (temporary / TABLE_FILE).write_bytes(archive.table_bytes(table))
         Metadata.of(graph).write(temporary)
 
 

@@ -89,7 +89,7 @@ def candidates(graph: Graph, quality: Quality = "good", backbones: Sequence[str]
     if backbones is None and graph.edge_types is not None:
         networks[:0] = names_with("knows_types")
     there: set[str] = {"edges"} if graph.num_edges else set()
-    there |= {"features"} if graph.num_features or graph.table is not None else set()
+    there |= {"features"} if graph.has_features else set()
     found = _without_network(graph)
     for way in _WAYS[quality]:
         for name in networks:
