@@ -234,7 +234,7 @@ OPTIONS: dict[str, tuple[tuple[str, ...], str]] = {
         "label_input over boosted has nothing to train and nothing to tune",
     ),
     "predictions": (("predict", "model", "-o", "out.txt"), "out.txt: predictions are written as .csv or .parquet"),
-    "no role": ((*FIT, "--column", "lable=x0"), "--column lable=x0: there is no role 'lable'; did you mean 'label'?"),
+    "no role": ((*FIT, "--column", "lable=x0"), "there is no role or kind 'lable'; did you mean 'label'?"),
     "no column": ((*FIT, "--column", "id=key"), "nodes.csv: there is no column 'key' (--column id=key)"),
     "two roles": ((*FIT, "--column", "id=x0", "--column", "time=x0"), "column 'x0': is given two roles, id and time"),
     "no assignment of a role": ((*FIT, "--column", "id"), "'id' is not of the form ROLE=NAME"),

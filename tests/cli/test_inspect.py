@@ -94,7 +94,7 @@ def test_suspects_of_a_model(place):
         (["--suspects", "model", "--missing="], "--missing is for a graph"),
         (["nowhere", "-o", "p.html"], "nowhere: there is no such folder or file"),
         (["mine", "-o", "p.pdf"], "p.pdf: the report is an .html file"),
-        (["mine", "-o", "p.html", "--column", "lable=x"], "there is no role 'lable'"),
+        (["mine", "-o", "p.html", "--column", "lable=x"], "there is no role or kind 'lable'"),
         (["mine", "-o", "p.html", "--column", "label"], "'label' is not of the form ROLE=NAME"),
         (["mine", "-o", "p.html", "--ignore", "x9"], "neither"),
         (["mine", "-o", "p.html", "--suspects", "no"], "no: there is no model here"),

@@ -164,7 +164,7 @@ CASES: dict[str, Case] = {
             "id;label;age;city\na;x;1,5;Bonn, west\nb;y;-2,25;Kiel\nc;;3;Ulm\n",
             "source;target;weight\na;b;0,5\nb;c;1,5\n",
         ),
-        "nodes.csv: id = id, label = label, 2 features",
+        "nodes.csv: id = id, label = label, number:, = age, 2 features; age: '1,5' is 1.5",
         {"age": "double", "city": "string"},
         f"{PLAIN}, weight = weight",
     ),
@@ -224,8 +224,8 @@ CASES: dict[str, Case] = {
     ),
     "leading zeros": Case(
         both("id,label,zip\n007,x,01234\n7,y,99999\n07,,00001\n", "u,v\n007,7\n7,07\n"),
-        "nodes.csv: id = id, label = label, 1 feature",
-        {"zip": "int64"},
+        "nodes.csv: id = id, label = label, 1 feature; zip: digits with leading zeros, such as '01234', are names",
+        {"zip": "string"},
         "edges.csv: source = u, target = v",
     ),
     "stray texts": Case(
@@ -255,8 +255,8 @@ CASES: dict[str, Case] = {
             "id,label,a,b,c\na,x,2024-01-31,31.01.2024,2024-01-31 10:11:12\n"
             "b,y,2024-02-01,01.02.2024,2024-02-01 00:00:00\nc,,,,\n"
         ),
-        "nodes.csv: id = id, label = label, 3 features",
-        {"a": "date32[day]", "b": "timestamp[s]", "c": "timestamp[s]"},
+        "nodes.csv: id = id, label = label, date:dmy = b, 3 features; b: '31.01.2024' is 2024-01-31",
+        {"a": "date32[day]", "b": "date32[day]", "c": "timestamp[s]"},
     ),
     "coordinates": Case(
         both("id,x,y,label\na,0.5,1.5,u\nb,1.25,2,v\nc,2,0.25,\n", "source,target,wieght\na,b,1\nb,c,1\n"),

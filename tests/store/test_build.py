@@ -182,7 +182,7 @@ def test_bad_options(tmp_path):
         ({"parts": 11}, "10 nodes cannot be divided into 11"),
         ({"partition": "metal"}, "did you mean 'metis'"),
         ({"memory": 1000}, "at least 256 MB"),
-        ({"columns": {"sauce": "x"}}, "no role 'sauce'"),
+        ({"columns": {"sauce": "x"}}, "no role or kind 'sauce'"),
     ):
         source = graph
         if "columns" in options:

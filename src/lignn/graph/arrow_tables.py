@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from lignn.errors import TableError
 from lignn.graph import headers
 from lignn.graph.files import open_file
-from lignn.graph.table_file import TEXT, BadRowsError
+from lignn.graph.table_file import TEXT, BadRowsError, whole_numbers
 
 _ROWS = 2**20
 """Rows read at a time."""
@@ -69,7 +69,7 @@ class ArrowTable:
             yield pa.record_batch(columns, names=list(types))
             start += len(block)
 
-    def inferred(self, names: Sequence[str], texts: Collection[str]) -> pa.Table:
+    def read(self, names: Sequence[str], texts: Collection[str]) -> pa.Table:
         """Return the columns in the types that they have."""
         types = {name: TEXT if name in texts else self._schema.field(self._places[name]).type for name in names}
         parts = [block.columns for block in self.blocks(types)]
@@ -171,6 +171,8 @@ def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
         if pa.types.is_floating(column.type):
             column = pc.if_else(pc.is_finite(column), column, None).cast(pa.int64())
         column = column.cast(TEXT).fill_null("")
+    elif pa.types.is_integer(kind) and (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        column = whole_numbers(column)
     elif column.type != kind:
         column = column.cast(kind)
     column.validate(full=True)  # raises if texts are not UTF-8

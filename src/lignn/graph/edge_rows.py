@@ -13,7 +13,7 @@ import torch
 
 from lignn.errors import DataWarning, quoted
 from lignn.features.kinds import FEW
-from lignn.graph import edge_table, infer
+from lignn.graph import edge_table
 from lignn.graph.carried import Carried, EdgeTable, both_ways
 from lignn.graph.graph import Graph
 from lignn.graph.metadata import Metadata
@@ -21,6 +21,7 @@ from lignn.graph.node_table import Nodes
 from lignn.graph.roles import Wanted
 from lignn.graph.split import Split
 from lignn.graph.table_file import TEXT, BadRowsError, Table
+from lignn.graph.tables import kinds
 
 _ENDS = ("source", "target")
 
@@ -32,10 +33,14 @@ class EdgeRows:
     Attributes:
         rows: the columns, in the order of the edges.
         rule: what becomes of them.
+        forms: columns and the kinds or readings that other tables are read by.
+        notes: what was read otherwise than as it stands, in words.
     """
 
     rows: pa.Table
     rule: Carried
+    forms: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
 
     def on(self, graph: Graph) -> Graph:
         """Return a graph with these edges, in the same order, in both directions and with what they carry."""
@@ -71,7 +76,7 @@ def without_many_types(table: Table, ends: Mapping[str, str], wanted: Wanted) ->
     """
     name = ends.get("edge_type")
     given = wanted.roles.get("edge_type") or (None if wanted.like is None else wanted.like.columns.get("edge_type"))
-    if name is None or name == given or len(pc.unique(table.inferred([name], [name]).column(0))) <= FEW:
+    if name is None or name == given or len(pc.unique(table.read([name], [name]).column(0))) <= FEW:
         return dict(ends)
     return {role: column for role, column in ends.items() if role != "edge_type"}
 
@@ -89,19 +94,20 @@ def read(table: Table, ends: Mapping[str, str], ignored: Collection[str], wanted
     taken = {ends["source"], ends["target"], *ignored}
     names = [name for name in table.columns if name not in taken]
     try:
-        found = table.inferred(names if known is None else [name for name in known.names if name in names], ())
+        found = table.read(names if known is None else [name for name in known.names if name in names], ())
     except BadRowsError as problem:
         edge_table.tell_faults(table, ends, pa.array([], TEXT), Metadata(), str(problem))
-    rows, _ = infer.features(table, found, {})
+    read = kinds.features(table, found, wanted.kinds(table, None if wanted.like is None else wanted.like.edges))
+    rows, forms, notes = read.table(found.column_names), tuple(read.forms.items()), tuple(read.notes)
     if known is None:
         rule = Carried.learned(rows, None if wanted.links is None else wanted.links.order, str(table.path))
-        return EdgeRows(rows.select(rule.names), rule) if rule.columns else None
+        return EdgeRows(rows.select(rule.names), rule, forms, notes) if rule.columns else None
     for name in known.names:
         if name not in rows.column_names:
             words = f"{table.path}: no column {name!r}, which the model was trained with; its values count as missing"
             warnings.warn(words, DataWarning, stacklevel=2)
             rows = rows.append_column(name, pa.nulls(rows.num_rows if rows.num_columns else _count(table, ends)))
-    return EdgeRows(rows, known)
+    return EdgeRows(rows, known, forms, notes)
 
 
 def _count(table: Table, ends: Mapping[str, str]) -> int:

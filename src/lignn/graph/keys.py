@@ -29,9 +29,9 @@ def matching(nodes: Table, candidates: Sequence[str], edges: Table, ends: Sequen
         blocks = islice(edges.blocks(dict.fromkeys(ends, TEXT)), 1)
         wanted = [metadata.normalised(column[:_ROWS]) for block in blocks for column in block.columns]
         values = pc.unique(pa.chunked_array(wanted, TEXT))
-        kinds = nodes.inferred(candidates, ()).schema.types if candidates else []
+        kinds = nodes.read(candidates, ()).schema.types if candidates else []
         plain = [name for name, kind in zip(candidates, kinds, strict=True) if _may_be_id(kind)]
-        columns = nodes.inferred(plain, plain).columns if plain else []
+        columns = nodes.read(plain, plain).columns if plain else []
     except BadRowsError:
         return []  # reading the tables as a whole says what is wrong
     found = []

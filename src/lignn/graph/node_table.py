@@ -11,11 +11,12 @@ import pyarrow.compute as pc
 import torch
 
 from lignn.errors import GraphError, TableError
-from lignn.graph import faults, headers, infer, names
+from lignn.graph import faults, headers, names
 from lignn.graph.metadata import Metadata
 from lignn.graph.roles import NodeColumns
 from lignn.graph.split import PARTS, Split
 from lignn.graph.table_file import TEXT, BadRowsError, Table
+from lignn.graph.tables import kinds
 from lignn.graph.validate import check_classes
 
 _LARGEST = float(np.finfo(np.float32).max)
@@ -37,6 +38,10 @@ class Nodes:
     splits: tuple[Split, ...]
     time: np.ndarray | None
     group: np.ndarray | None
+    forms: tuple[tuple[str, str], ...] = ()
+    """Columns and the kinds or readings that other tables are read by."""
+    notes: tuple[str, ...] = ()
+    """What was read otherwise than as it stands, in words."""
 
 
 def read(
@@ -52,7 +57,12 @@ def read(
         strict: read every feature as a number in single precision, and raise where that fails.
     """
     try:
-        cells, x = (_strict if strict else _inferred)(table, columns)
+        found: kinds.Features | None = None
+        x = None
+        if strict:
+            cells, x = _strict(table, columns)
+        else:
+            cells, found = _read(table, columns)
         texts = {name: metadata.normalised(pc.fill_null(cells[name], "")) for name in columns.texts}
         ids = _numbers_of(cells, x) if columns.id is None else texts[columns.id]
         _check_ids(table, ids)
@@ -60,38 +70,37 @@ def read(
         if columns.label is not None:
             where = f"{table.path}, column {columns.label!r}"
             y, classes = _labels(where, texts[columns.label], columns.several, metadata, missing)
-        splits = [found for name in columns.splits if (found := _split(texts[name])) is not None]
+        splits = [split for name in columns.splits if (split := _split(texts[name])) is not None]
         time = None if columns.time is None else _time(cells[columns.time])
         group = None if columns.group is None else _groups(texts[columns.group], metadata)
     except BadRowsError as problem:
         faults.report(table, _checks(table, columns, metadata, missing, strict), str(problem))
     if not metadata.is_exact and columns.id is not None:
         _note_twins(f"{table.path}, column {columns.id!r}", ids)
-    features: pa.Table | None = None
-    refused: list[str] = []
-    if not strict and columns.features:
-        chosen = {name: texts[name] if name == columns.type else cells[name] for name in columns.features}
-        features = pa.table(chosen)
-        x = None if columns.kinds else infer.matrix(features)
-        if x is None:  # otherwise there is nothing to look for in any column, and there may be very many
-            features, refused = infer.features(table, features, columns.kinds)
-            x = infer.matrix(features)
+    features = None
+    if found is not None:
+        features = found.table(columns.features)
+        x = kinds.matrix(features)
         features = features if features.num_columns else None
-    kept = tuple(name for name in columns.features if name not in set(refused)) if refused else columns.features
-    return Nodes(ids, kept, x, features, tuple(refused), y, classes, tuple(splits), time, group)
+    else:
+        found = kinds.Features()
+    kept = tuple(name for name in columns.features if name not in found.refused)
+    notes, forms = tuple(found.notes), tuple(found.forms.items())
+    return Nodes(ids, kept, x, features, tuple(found.refused), y, classes, tuple(splits), time, group, forms, notes)
 
 
-def _inferred(table: Table, columns: NodeColumns) -> tuple[dict[str, pa.Array], None]:
-    """Return all columns by name, in the types that their cells have."""
-    ignored = set(columns.ignored)
+def _read(table: Table, columns: NodeColumns) -> tuple[dict[str, pa.Array], kinds.Features]:
+    """Return all columns by name, and those of features and times as what they hold."""
+    ignored, texts = set(columns.ignored), set(columns.texts)
     wanted = [name for name in table.columns if name not in ignored]
-    texts = set(columns.texts)
     said = {name for name, kind in columns.kinds.items() if kind in ("category", "text")}
-    found = table.inferred(wanted, texts | said)
-    return {
-        name: column.combine_chunks() if name in texts else column
-        for name, column in zip(wanted, found.columns, strict=True)
-    }, None
+    whole = table.read(wanted, texts | said)
+    cells = {name: column.combine_chunks() for name, column in zip(wanted, whole.columns, strict=True) if name in texts}
+    others = [name for name in wanted if name not in texts]
+    found = kinds.features(table, whole.select(others), columns.kinds)
+    if columns.type is not None:
+        found.columns[columns.type] = kinds.known(whole.column(columns.type))
+    return cells | found.columns, found
 
 
 def _strict(table: Table, columns: NodeColumns) -> tuple[dict[str, pa.Array], np.ndarray | None]:
@@ -110,7 +119,7 @@ def _strict(table: Table, columns: NodeColumns) -> tuple[dict[str, pa.Array], np
         raise BadRowsError("a feature is not finite")
     cells = {name: pa.chunked_array(parts, TEXT).combine_chunks() for name, parts in zip(texts, chunks, strict=True)}
     if columns.time is not None:
-        cells[columns.time] = table.inferred([columns.time], ()).column(0)
+        cells |= kinds.features(table, table.read([columns.time], ()), {}).columns
     return cells, np.concatenate(numbers) if numbers else None
 
 

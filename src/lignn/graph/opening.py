@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lignn.errors import ConfigError, TableError, unknown
 from lignn.graph.graph import Graph
 from lignn.graph.links import Links
-from lignn.graph.reading import KINDS, Reading
+from lignn.graph.reading import KINDS, READINGS, Reading
 
 if TYPE_CHECKING:
     from lignn.graph.table_reader import Tables
@@ -35,7 +35,7 @@ class Options:
     def __post_init__(self) -> None:
         if self.features not in FEATURES:
             raise unknown("features", self.features, FEATURES)
-        said = [kind for kind in KINDS if kind in (self.columns or {})] if self.features == "raw" else []
+        said = [kind for kind in (*KINDS, *READINGS) if kind in (self.columns or {})] if self.features == "raw" else []
         if said:
             raise ConfigError(f"features='raw' takes all columns as numbers; leave out --column {said[0]}=")
 

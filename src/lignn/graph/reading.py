@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 KINDS = ("number", "category", "date", "text")
 """What a column of features may be said to hold."""
+READINGS = ("number:.", "number:,", "date:ymd", "date:dmy", "date:mdy")
+"""How numbers and dates may be said to be written: with a decimal point or comma; with the day, month or year first."""
 _SHOWN = 8
 """Names of ignored columns that are listed before the rest is counted."""
 

@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 from lignn.errors import ConfigError, TableError, did_you_mean, quoted
 from lignn.graph import headers
 from lignn.graph.links import Links
-from lignn.graph.reading import KINDS, Reading
+from lignn.graph.reading import KINDS, READINGS, Reading, TableReading
 from lignn.graph.table_file import BadRowsError, Table
+from lignn.graph.tables import kinds
 
 OF_NODES = ("id", "label", "labels", "split", "time", "group", "type")
 OF_EDGES = ("source", "target", "weight", "edge_type")
@@ -48,31 +49,43 @@ class Wanted:
     def __post_init__(self) -> None:
         for role, names in self.columns.items():
             shown = names if isinstance(names, str) else next(iter(names), "")
-            if role not in (*OF_NODES, *OF_EDGES, *KINDS):
+            if role not in (*OF_NODES, *OF_EDGES, *KINDS, *READINGS):
                 raise ConfigError(
                     f"--column {role}={shown}: there is no role or kind {role!r}; "
                     f"{did_you_mean(role, (*OF_NODES, *OF_EDGES, *KINDS))}"
                 )
-            if role not in KINDS and not isinstance(names, str):
+            if role not in (*KINDS, *READINGS) and not isinstance(names, str):
                 raise ConfigError(f"--column {role}={shown}: one column has the role {role}, {len(names)} are given")
 
     @property
     def roles(self) -> dict[str, str]:
         """The column of each role that the user gives."""
-        return {role: name for role, name in self.columns.items() if role not in KINDS and isinstance(name, str)}
+        return {
+            role: name
+            for role, name in self.columns.items()
+            if role in (*OF_NODES, *OF_EDGES) and isinstance(name, str)
+        }
 
-    def kinds(self, table: Table) -> dict[str, str]:
-        """Return the kinds of columns of the nodes that the user gives; raise if there is no such column."""
-        found = {} if self.like is None else dict(self.like.nodes.kinds)
-        found = {name: kind for name, kind in found.items() if name in table.columns}
-        for kind in KINDS:
-            names = self.columns.get(kind, ())
-            for name in (names,) if isinstance(names, str) else names:
-                self._require(table, kind, name)
-                if found.setdefault(name, kind) != kind and self.like is None:
-                    raise TableError(f"{table.path}, column {name!r}: is given two kinds, {found[name]} and {kind}")
-                found[name] = kind
-        return found
+    def kinds(self, table: Table, before: TableReading | None) -> dict[str, str]:
+        """Return the kinds of columns of a table: those of another graph's, and those that the user gives."""
+        found = dict(() if before is None else before.kinds)
+        found |= {name: kind for kind in (*KINDS, *READINGS) for name in self._named(kind)}
+        return {name: kind for name, kind in found.items() if name in table.columns}
+
+    def check_kinds(self, *tables: Table) -> None:
+        """Raise for a column that is given a kind and is in no table, or is given two kinds."""
+        given: dict[str, str] = {}
+        for kind in (*KINDS, *READINGS):
+            for name in self._named(kind):
+                if not any(name in table.columns for table in tables):
+                    self._require(tables[0], kind, name)
+                if given.setdefault(name, kind) != kind:
+                    where = f"{tables[0].path}, column {name!r}"
+                    raise TableError(f"{where}: is given two kinds, {given[name]} and {kind}")
+
+    def _named(self, kind: str) -> Collection[str]:
+        names = self.columns.get(kind, ())
+        return (names,) if isinstance(names, str) else names
 
     def given(self, table: Table, roles: Sequence[str]) -> dict[str, str]:
         """Return the columns of `table` that are given for its roles; raise if there is no such column."""
@@ -169,12 +182,15 @@ def of_nodes(
     )
     kind = given.get("type") or (only(table, "type", _like(free, "type")) if synonyms else None)
     used = {key, label, *splits, given.get("time"), given.get("group"), *ignored}
-    features, kinds = tuple(name for name in table.columns if name not in used), wanted.kinds(table)
-    for name in set(kinds) & used:
-        given_kind = f"--column {kinds[name]}={name}"
+    features, said = (
+        tuple(name for name in table.columns if name not in used),
+        wanted.kinds(table, None if wanted.like is None else wanted.like.nodes),
+    )
+    for name in set(said) & used - {given.get("time")}:
+        given_kind = f"--column {said[name]}={name}"
         raise TableError(f"{table.path}, column {name!r}: is no feature, so it has no kind; leave out {given_kind}")
     time, group = given.get("time"), given.get("group")
-    return NodeColumns(key, label, several, tuple(splits), time, group, kind, features, tuple(ignored), kinds)
+    return NodeColumns(key, label, several, tuple(splits), time, group, kind, features, tuple(ignored), said)
 
 
 def candidates_for_ids(table: Table, ignored: Collection[str]) -> list[str]:
@@ -228,9 +244,11 @@ def _like(free: Collection[str], *roles: str) -> list[str]:
 def _fits(table: Table, name: str) -> bool:
     """Return whether a column may hold classes; fractions do not."""
     try:
-        column = table.inferred([name], ()).column(0)
+        column = table.read([name], ()).column(0)
     except BadRowsError:
         return True  # reading the table as a whole says what is wrong
+    if not table.typed:
+        column = kinds.of_texts(column).values
     if not pa.types.is_floating(column.type):
         return not pa.types.is_nested(column.type)
     return bool(pc.all(pc.equal(pc.round(column), column)).as_py() is not False)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lignn.errors import TableError
 from lignn.graph import headers
@@ -44,10 +45,10 @@ class Table(Protocol):
         Take the columns of a block by position: PyArrow is slow in finding a name.
         """
 
-    def inferred(self, names: Sequence[str], texts: Collection[str]) -> pa.Table:
-        """Return the columns `names`: those in `texts` as `TEXT`, the others in the type that fits all their cells.
+    def read(self, names: Sequence[str], texts: Collection[str]) -> pa.Table:
+        """Return the columns `names`: those in `texts` as `TEXT`, the others in the types that the format has.
 
-        Empty cells and the usual marks are missing values, except in columns of texts.
+        Without types all are `TEXT`, and an empty cell is an empty text.
         """
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
@@ -79,6 +80,22 @@ def open_table(path: Path) -> Table:
         raise TableError(f"{path}: tables are files that end in .{', .'.join(ENDINGS)}; rename or convert it")
     headers.check(table)
     return table
+
+
+def leading_zeros(texts: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
+    """Return which whole numbers are written with leading zeros, or as 0x10."""
+    digits = pc.utf8_ltrim(texts, characters="-") if pc.any(pc.starts_with(texts, "-0")).as_py() else texts
+    return pc.and_(pc.starts_with(digits, "0"), pc.greater(pc.binary_length(digits), 1))
+
+
+def whole_numbers(texts: pa.Array) -> pa.Array:
+    """Return texts as whole numbers; raise `BadRowsError` for one that Python would write otherwise, such as 01."""
+    if pc.any(leading_zeros(texts)).as_py():
+        raise BadRowsError("a whole number has leading zeros")
+    try:
+        return texts.cast(pa.int64())
+    except pa.ArrowInvalid as error:
+        raise BadRowsError(str(error)) from error
 
 
 def is_sqlite(path: Path) -> bool:

@@ -54,7 +54,6 @@ from lignn.graph.table_file import TEXT, Table
 from lignn.graph.text_table import SqliteTable
 
 if TYPE_CHECKING:
-    from lignn.graph.carried import Carried
     from lignn.graph.edge_rows import EdgeRows
 
 FEATURE_FILES = ("features.npy", "features.npz")
@@ -135,7 +134,7 @@ def read(tables: Tables, wanted: Wanted, missing: Collection[str] | None = None,
         else:
             nodes, notes = found[0], (*notes, found[1])
         edges = edge_table.read(tables.edges, ends, nodes.ids, metadata, tell=True)
-    reading = reading_of(tables, columns, ends, nodes, notes, None if carried is None else carried.rule)
+    reading = reading_of(tables, columns, ends, nodes, notes, carried)
     graph = _graph(tables, nodes, edges, metadata, reading, strict)
     return graph if carried is None else carried.on(graph)
 
@@ -150,6 +149,7 @@ def _of_one_table(tables: Tables, wanted: Wanted, missing: Collection[str] | Non
         )
     given, ignored = wanted.given(table, roles.OF_NODES), wanted.left_out(table)
     wanted.given(table, roles.OF_EDGES)
+    wanted.check_kinds(table)
     key = given.get("id") or _key_of_rows(table, {*ignored, *given.values()})
     columns = replace(roles.of_nodes(table, wanted, ignored, key), type=None)
     nodes = node_table.read(table, columns, Metadata(), missing, strict)
@@ -158,7 +158,8 @@ def _of_one_table(tables: Tables, wanted: Wanted, missing: Collection[str] | Non
         columns.pairs,
         len(columns.features) - len(nodes.refused),
         (*columns.ignored, *nodes.refused),
-        kinds=tuple(columns.kinds.items()),
+        nodes.notes,
+        nodes.forms,
     )
     nothing = Edges(np.empty((2, 0), np.int64), None, None, None)
     graph = _graph(tables, nodes, nothing, Metadata(), Reading(of_nodes), strict)
@@ -173,7 +174,7 @@ def _of_one_table(tables: Tables, wanted: Wanted, missing: Collection[str] | Non
 def _key_of_rows(table: Table, taken: Collection[str]) -> str | None:
     """Return the column of the ids of a table whose rows nothing else names: a usual header, and all values differ."""
     candidates = roles.candidates_for_ids(table, taken)
-    columns = table.inferred(candidates, candidates).columns if candidates else []
+    columns = table.read(candidates, candidates).columns if candidates else []
     fit = [
         name
         for name, cells in zip(candidates, columns, strict=True)
@@ -190,6 +191,7 @@ def columns_of(
     assert edges is not None
     given, ignored = wanted.given(nodes, roles.OF_NODES), wanted.left_out(nodes, edges)
     given_ends = wanted.given(edges, roles.OF_EDGES)
+    wanted.check_kinds(nodes, edges)
     if metadata.is_exact:
         given = metadata.node_roles | given
         present = {role: role for role in (*roles.ENDS[0], "weight") if role in edges.columns}
@@ -276,7 +278,7 @@ def reading_of(
     ends: dict[str, str],
     nodes: Nodes,
     notes: tuple[str, ...],
-    carried: Carried | None = None,
+    carried: EdgeRows | None = None,
 ) -> Reading:
     """Return how the tables were read."""
     assert tables.edges is not None
@@ -285,14 +287,15 @@ def reading_of(
         columns.pairs,
         len(columns.features) - len(nodes.refused),
         (*columns.ignored, *nodes.refused),
-        notes,
-        tuple(columns.kinds.items()),
+        (*notes, *nodes.notes),
+        nodes.forms,
     )
-    file, used = Path(str(tables.edges.path)).name, () if carried is None else carried.names
-    others = tuple(name for name in tables.edges.columns if name not in {*ends.values(), *used})
-    said = () if carried is None or carried.order is None else (f"in the order of {carried.order}",)
-    of_edges = TableReading(file, tuple(ends.items()), 0 if carried is None else len(carried.columns), others, said)
-    return Reading(of_nodes, of_edges, carried=carried)
+    file, rule = Path(str(tables.edges.path)).name, None if carried is None else carried.rule
+    others = tuple(name for name in tables.edges.columns if name not in {*ends.values(), *(rule.names if rule else ())})
+    said = (f"in the order of {rule.order}",) if rule is not None and rule.order is not None else ()
+    said, forms = (said, ()) if carried is None else ((*said, *carried.notes), carried.forms)
+    of_edges = TableReading(file, tuple(ends.items()), 0 if rule is None else len(rule.columns), others, said, forms)
+    return Reading(of_nodes, of_edges, carried=rule)
 
 
 def _graph(tables: Tables, nodes: Nodes, edges: Edges, metadata: Metadata, reading: Reading, strict: bool) -> Graph:

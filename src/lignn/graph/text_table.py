@@ -15,18 +15,17 @@ from pathlib import Path
 from typing import IO
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 
 from lignn.errors import TableError
-from lignn.graph import headers, names, sniff
+from lignn.graph import headers, sniff
 from lignn.graph.files import open_file
-from lignn.graph.table_file import TEXT, BadRowsError
+from lignn.graph.table_file import TEXT, BadRowsError, whole_numbers
+from lignn.graph.tables import cells, kinds
 
 _BLOCK = 2**25
 """Bytes parsed at a time. Large, since each block of edges builds an index of all node ids."""
-_DATES = (pa.csv.ISO8601, "%d.%m.%Y", "%Y/%m/%d")
-"""Forms of dates that are recognised; those that begin with a month are not, since a day may."""
-_MISSING = ["", *names.MISSING]
 
 
 class TextTable:
@@ -59,10 +58,10 @@ class TextTable:
         return headers.named(self._header[0])
 
     @cached_property
-    def dialect(self) -> sniff.Dialect:
-        """What separates cells and digits."""
+    def delimiter(self) -> str:
+        """What separates cells."""
         with self._open() as file:
-            return sniff.dialect(file.read(sniff.SAMPLE).decode("utf-8-sig", "replace"))
+            return sniff.delimiter(file.read(sniff.SAMPLE).decode("utf-8-sig", "replace"))
 
     @cached_property
     def _header(self) -> tuple[list[str], int]:
@@ -71,7 +70,7 @@ class TextTable:
             first = file.readline(4096)
             if 3 * first.count(0) >= len(first) > 0:
                 raise TableError(f"{self.path}, line 1: looks like UTF-16 text; save the file as UTF-8")
-            delimiter = self.dialect.delimiter
+            delimiter = self.delimiter
             file.seek(0)
             lines = (line.decode("utf-8-sig") for line in iter(file.readline, b""))
             reader = csv.reader(lines, delimiter=delimiter)
@@ -94,7 +93,7 @@ class TextTable:
     def _rows_below_the_header(self) -> Iterator[tuple[IO[bytes] | None, pa.csv.ReadOptions, pa.csv.ParseOptions]]:
         """Open the rows for PyArrow, None if there are none; its errors mean that a row is wrong."""
         start = self._header[1]
-        parse = pa.csv.ParseOptions(delimiter=self.dialect.delimiter, newlines_in_values=True)
+        parse = pa.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
         with self._open() as file:
             file.seek(start)
             there = bool(file.read(1))
@@ -105,32 +104,39 @@ class TextTable:
                 raise BadRowsError(str(error)) from error
 
     def blocks(self, types: Mapping[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows in blocks; texts such as NA or null are not treated as missing values."""
-        convert = pa.csv.ConvertOptions(
-            column_types=types,
-            include_columns=list(types),
-            null_values=[],
-            strings_can_be_null=False,
-            decimal_point=self.dialect.decimal,
-        )
+        """Yield the rows in blocks; numbers are read as people write them, if one reading fits all of a column."""
+        forms: dict[str, str] = {}
         with self._rows_below_the_header() as (file, read, parse):
             if file is not None:
-                yield from pa.csv.open_csv(file, read, parse, convert)
+                for block in pa.csv.open_csv(file, read, parse, _as_they_stand(types)):
+                    columns = zip(types.items(), block.columns, strict=True)
+                    values = [self._of_type(name, kind, texts, forms) for (name, kind), texts in columns]
+                    yield pa.record_batch(values, names=list(types))
 
-    def inferred(self, names: Sequence[str], texts: Collection[str]) -> pa.Table:
-        """Return the columns in the types that PyArrow infers from all their cells."""
-        convert = pa.csv.ConvertOptions(
-            column_types=dict.fromkeys(texts, TEXT),
-            include_columns=list(names),
-            null_values=_MISSING,
-            strings_can_be_null=False,
-            decimal_point=self.dialect.decimal,
-            timestamp_parsers=list(_DATES),
-        )
+    def _of_type(self, name: str, kind: pa.DataType, texts: pa.Array, forms: dict[str, str]) -> pa.Array:
+        """Return a block of a column in its type; `forms` has the readings of columns that are no plain numbers."""
+        if kind == TEXT:
+            return texts
+        if pa.types.is_integer(kind):
+            return whole_numbers(texts)
+        try:
+            return texts.cast(kind)
+        except pa.ArrowInvalid:
+            pass
+        if name not in forms:
+            forms[name] = kinds.number(self, name)
+        found = cells.readings(pc.utf8_trim_whitespace(texts), forms[name], least=1)
+        if not found:
+            raise BadRowsError("a cell is not a number")
+        return found[0].values.cast(kind)
+
+    def read(self, names: Sequence[str], texts: Collection[str]) -> pa.Table:
+        """Return the columns, all as texts."""
+        types = dict.fromkeys([*names, *texts], TEXT)
         with self._rows_below_the_header() as (file, read, parse):
             if file is not None and names:
-                return pa.csv.read_csv(file, read, parse, convert)
-        return pa.table({name: pa.array([], TEXT if name in texts else pa.null()) for name in names})
+                return pa.csv.read_csv(file, read, parse, _as_they_stand(types))
+        return pa.table({name: pa.array([], TEXT) for name in types})
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the cells, read by Python's own reader, which counts lines; invalid UTF-8 becomes lone surrogates."""
@@ -138,11 +144,11 @@ class TextTable:
         try:
             with self._open() as file:
                 lines = TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
-                reader = csv.reader(lines, delimiter=self.dialect.delimiter)
+                reader = csv.reader(lines, delimiter=self.delimiter)
                 header, last = True, 0
                 for cells in reader:
                     if cells and not header:
-                        yield last + 1, self.dialect.with_points(cells)
+                        yield last + 1, cells
                     header, last = header and not cells, reader.line_num
         finally:
             csv.field_size_limit(limit)
@@ -152,7 +158,7 @@ class SqliteTable(TextTable):
     """A table or view of an SQLite file. Its cells have no fixed types, so they are read as text; NULL is empty."""
 
     unit = "row"
-    dialect = sniff.Dialect()
+    delimiter = ","
 
     def __init__(self, path: Path, table: str) -> None:
         self.path = f"{path}, table {table}"
@@ -181,3 +187,11 @@ class SqliteTable(TextTable):
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the cells, with rows counted from 1."""
         yield from ((number, cells) for number, (_, cells) in enumerate(super().rows(), 1))
+
+
+def _as_they_stand(names: Collection[str]) -> pa.csv.ConvertOptions:
+    """Return options to read columns as texts; those such as NA or null are not treated as missing values."""
+    types = dict.fromkeys(names, TEXT)
+    return pa.csv.ConvertOptions(
+        column_types=types, include_columns=list(names), null_values=[], strings_can_be_null=False
+    )

@@ -1,0 +1,1 @@
+"""Tables as people have them: any source becomes nodes, edges and labels."""
