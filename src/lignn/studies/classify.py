@@ -7,7 +7,6 @@ import warnings
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from lignn.classifier import NodeClassifier
 from lignn.classifier.calibration import calibration_error
@@ -18,10 +17,9 @@ from lignn.graph import Graph
 from lignn.methods.starts import measure, share_by_start
 from lignn.studies import graphs
 from lignn.studies.config import RunConfig, without_name
-from lignn.training import Metric
+from lignn.studies.tables import scores
 
 AUTO = "auto"
-_METRICS = ("f1_micro", "roc_auc", "average_precision")
 _STARTS = 5
 
 
@@ -43,12 +41,11 @@ def classify(config: RunConfig) -> dict[str, Any]:
         seconds = time.process_time() - start
     probabilities, truth = torch.from_numpy(classifier.predict_proba())[split.test], graph.y[split.test]
     decided = probabilities.argmax(1)
-    scores = {name: Metric(name, positive=_rarer(truth))(probabilities, decided, truth) for name in _METRICS}
     solution = classifier._fitted.prediction.solution
     counts = {"there": truth, "predicted": decided, "right": truth[decided == truth]}
     return {
         "split": number,
-        "scores": {"test": scores[config.training.get("metric", DEFAULT_METRIC)], **scores},
+        "scores": scores(probabilities, truth, config.training.get("metric", DEFAULT_METRIC)),
         "nodes": len(truth),
         "classes": {what: each.bincount(minlength=graph.num_classes).tolist() for what, each in counts.items()},
         "chosen": getattr(classifier.method_, "chosen", None),
@@ -80,12 +77,6 @@ def _members(classifier: NodeClassifier) -> dict[str, float]:
     """Return the weights of the models that `auto` found best by name; empty for any other classifier."""
     board = classifier.leaderboard_
     return {} if board is None else {row.name: row.weight for row in board.members}
-
-
-def _rarer(truth: Tensor) -> int | None:
-    """Return the rarer of two classes, None for more."""
-    counts = truth.bincount().tolist()
-    return int(counts[0] >= counts[1]) if len(counts) == 2 else None
 
 
 def _equilibrium(classifier: NodeClassifier) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from lignn.declarations import DEFAULT_METRIC, METRICS, PRECISIONS
 from lignn.errors import ConfigError, did_you_mean
 
 CHOICES = {
-    "task": ("train", "classify", "labels_added", "label_transitions"),
+    "task": ("train", "classify", "labels_added", "nearest_rows", "label_transitions"),
     "precision": PRECISIONS,
     "metric": tuple(METRICS),
     "split.kind": ("paper", "public", "published", "stratified", "per_class", "random", "by_time"),
@@ -30,7 +30,7 @@ class RunConfig:
     Attributes:
         dataset: name of the dataset.
         task: `train` a method, `classify` nodes whose labels are hidden from a `NodeClassifier`, use `labels_added` to
-            one after training, or measure the `label_transitions` of the dataset.
+            one after training, classify by `nearest_rows`, or measure the `label_transitions` of the dataset.
         dataset_options: options of `datasets.load`; `graph` is the name of the graph if that of the dataset is another.
         split: `kind` is `paper` (the splits of Table 2: 10 nodes a class, 500, 1000), `public` (those of the dataset),
             `published` (60/20/20 of Amazon Photo and Coauthor Physics, one for all runs), `stratified` (with

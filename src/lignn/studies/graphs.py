@@ -13,12 +13,17 @@ from lignn import datasets
 from lignn.datasets import places
 from lignn.errors import ConfigError, DatasetError
 from lignn.graph import Graph, Split, splits
-from lignn.studies import drawn, payments
+from lignn.studies import drawn, payments, tables
 
 OWN: dict[str, Callable[[int], Graph]] = {
     drawn.TABULAR: lambda _: drawn.tabular(),
     drawn.FRAUD: drawn.frauds,
     payments.NAME: lambda _: payments.graph(),
+    tables.LINKED: lambda _: tables.linked(),
+    tables.ACCOUNTS: lambda _: tables.accounts(),
+    "wine": lambda _: tables.of_sklearn("wine"),
+    "breast_cancer": lambda _: tables.of_sklearn("breast_cancer"),
+    "digits-table": lambda _: tables.of_sklearn("digits"),
 }
 """Graphs that are not in the catalogue, by the seed of the run."""
 
@@ -30,7 +35,7 @@ def load(name: str, seed: int = 0) -> Graph:
 
 def is_here(name: str) -> bool:
     """Return whether one of the own graphs can be made."""
-    return name != payments.NAME or payments.find() is not None
+    return name not in (payments.NAME, tables.LINKED, tables.ACCOUNTS) or payments.find() is not None
 
 
 def choose_split(graph: Graph, split: Mapping[str, Any]) -> tuple[int, Split]:

@@ -18,9 +18,9 @@ from lignn.graph import Graph, Split
 
 NAME = "s-ffsd"
 _FILE = Path("raw", "S-FFSD.csv")
-_VALUES = ("Source", "Target", "Location", "Type")
+VALUES = ("Source", "Target", "Location", "Type")
 _NEXT = 2
-_UNKNOWN = 2
+UNKNOWN = 2
 """The label of payments of which nobody knows whether they are frauds."""
 
 
@@ -30,18 +30,23 @@ def find() -> Path | None:
     return next((file for file in files if file.is_file()), None)
 
 
+def file() -> Path:
+    """Return the file of the table; raise if no folder has it."""
+    found = find()
+    if found is None:
+        raise DatasetError(f"{NAME}: {_FILE} is in none of the folders of datasets; put it under ${places.VARIABLE}")
+    return found
+
+
 def graph() -> Graph:
     """Return the table as an undirected graph with a type of edges for each column and for time."""
-    file = find()
-    if file is None:
-        raise DatasetError(f"{NAME}: {_FILE} is in none of the folders of datasets; put it under ${places.VARIABLE}")
     from pyarrow import csv
 
-    table = csv.read_csv(file)
+    table = csv.read_csv(file())
     count = table.num_rows
     columns = [table[name].to_numpy() for name in ("Time", "Amount")]
     ends, first = [], count
-    for name in _VALUES:
+    for name in VALUES:
         values, code = np.unique(table[name].to_numpy().astype(str), return_inverse=True)
         columns.append(code)
         ends.append(np.stack([np.arange(count), first + code]))
@@ -50,14 +55,14 @@ def graph() -> Graph:
     ends.append(np.concatenate([np.stack([order[:-step], order[step:]]) for step in range(1, _NEXT + 1)], axis=1))
     x, y, time = np.zeros((first, len(columns)), np.float32), np.full(first, -1), np.full(first, np.nan)
     labels = table["Labels"].to_numpy()
-    x[:count], y[:count], time[:count] = np.stack(columns, 1), np.where(labels == _UNKNOWN, -1, labels), columns[0]
+    x[:count], y[:count], time[:count] = np.stack(columns, 1), np.where(labels == UNKNOWN, -1, labels), columns[0]
     return Graph(
         np.concatenate(ends, axis=1),
         x=torch.from_numpy(x),
         y=y,
         num_nodes=first,
         edge_type=np.repeat(np.arange(len(ends)), [each.shape[1] for each in ends]),
-        edge_types=[*_VALUES, "Next"],
+        edge_types=[*VALUES, "Next"],
         class_names=["no fraud", "fraud"],
         name=NAME,
         time=time,
@@ -69,9 +74,9 @@ def published_split(graph: Graph, state: int) -> Split:
     from sklearn.model_selection import train_test_split
 
     assert graph.y is not None
-    payments = np.flatnonzero(~np.isnan(graph.time)) if graph.time is not None else np.arange(graph.num_nodes)
+    payments = np.arange(graph.num_nodes) if graph.time is None else np.flatnonzero(~np.isnan(graph.time))
     y = graph.y.numpy()
-    strata = np.where(y[payments] < 0, _UNKNOWN, y[payments])
+    strata = np.where(y[payments] < 0, UNKNOWN, y[payments])
     train, test = train_test_split(payments, stratify=strata, test_size=0.2, random_state=state)
     parts = (train, train[:0], test)
     return Split.from_indices(graph.num_nodes, *(torch.from_numpy(part[y[part] >= 0]) for part in parts))

@@ -24,6 +24,7 @@ from lignn.studies.classify import classify
 from lignn.studies.config import RunConfig, without_name
 from lignn.studies.labels_added import labels_added
 from lignn.studies.normalisation import use_statistics
+from lignn.studies.tables import nearest_rows
 from lignn.training import Assembly, History, Metric, Scorer, Training, assemble, scorer
 
 
@@ -65,7 +66,8 @@ def perform(config: RunConfig) -> dict[str, Any]:
     """Return the result of a run, with its wall and processor time, peak memory and number of threads."""
     peak.reset()
     wall, processor = time.perf_counter(), time.process_time()
-    tasks = {"train": _train, "classify": classify, "labels_added": labels_added, "label_transitions": _transitions}
+    tasks = {"train": _train, "classify": classify, "labels_added": labels_added, "nearest_rows": nearest_rows}
+    tasks |= {"label_transitions": _transitions}
     result = tasks[config.task](config)
     seconds = {"seconds": time.perf_counter() - wall, "processor_seconds": time.process_time() - processor}
     return result | seconds | {"peak_memory_mib": peak.resident("VmHWM"), "threads": torch.get_num_threads()}
