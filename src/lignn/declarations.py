@@ -23,7 +23,7 @@ FEATURES = ("auto", "raw")
 AUTO = "auto"
 """The method that is a race of several; also a contraction that `fit` chooses, and features that it prepares."""
 QUALITIES = ("fast", "good", "best")
-DEFAULT_QUALITY = "fast"
+DEFAULT_QUALITY = "good"
 CONTRACTIONS = (AUTO, "free", "proved")
 NO_MEASURED = "contraction 'measured' is gone; use 'proved', which promises one equilibrium, or 'free'"
 HELD_BACK = "held back"

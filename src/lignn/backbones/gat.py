@@ -68,7 +68,7 @@ class GAT(ConvolutionStack):
     """
 
     normalization: ClassVar[Normalization] = "none"
-    tried_from = "best"
+    tried_from = "good"
     streams: ClassVar[bool] = False  # attention is no product with a fixed Ã
 
     heads: int = 8

@@ -31,11 +31,16 @@ def f1_micro(predicted: Tensor, truth: Tensor) -> float:
     return 2 * hits / marked if marked else 1.0
 
 
-def mean_log_loss(probabilities: Tensor, truth: Tensor) -> float:
-    """Return the mean of `-log p(label)`; for multi-label tasks the mean over nodes and classes."""
+def log_losses(probabilities: Tensor, truth: Tensor) -> Tensor:
+    """Return `-log p(label)` of every node; for multi-label tasks of every node and class."""
     p = probabilities.double().cpu()
     of_labels = p.gather(1, truth[:, None]) if truth.ndim == 1 else torch.where(truth > 0, p, 1 - p)
-    return -of_labels.clamp(min=_TINY).log().mean().item()
+    return -of_labels.clamp(min=_TINY).log()
+
+
+def mean_log_loss(probabilities: Tensor, truth: Tensor) -> float:
+    """Return the mean of `log_losses`."""
+    return log_losses(probabilities, truth).mean().item()
 
 
 def predicts_one_class(predicted: Tensor, truth: Tensor) -> bool:

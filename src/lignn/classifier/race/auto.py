@@ -24,14 +24,18 @@ from lignn.classifier.race.folds import folds
 from lignn.classifier.race.greedy import Choice, choose, mean_of
 from lignn.classifier.race.judge import Judge, decided
 from lignn.classifier.race.leaderboard import leaderboard
-from lignn.classifier.race.search import Search, rungs
+from lignn.classifier.race.search import Search
+from lignn.classifier.race.work import BUDGET
 from lignn.classifier.spec import Spec, check_values
 from lignn.declarations import DEFAULT_QUALITY, METHODS, METHODS_WITH, OF_LOSS, OF_RACE, SHARED
 from lignn.errors import ConfigError, InputError
 from lignn.graph import Graph, Split
 from lignn.labels import Classes
 
-FOLDS: dict[Quality, int] = {"fast": 3, "good": 4, "best": 8}
+FOLDS: dict[Quality, int] = {"fast": 3, "good": 5, "best": 8}
+"""Parts that the known labels are divided into."""
+_OF_VALIDATION = 2
+"""Parts of the validation labels of a split: some choose the epoch, the others score."""
 _SEARCHING = 0.75
 """Share of the time that the search may take; the rest is for the last fit."""
 
@@ -84,12 +88,11 @@ def race(
     time, jobs = given.get("time"), given.get("jobs", 1)
     setup = setup_of(given, graph, split)
     search = Search(setup, checkpoint)
-    total = planned(rungs(setup.folds, len(setup.candidates)))
 
     def tell(task: Task, outcome: Outcome) -> None:
         if progress is not None:
             words = f"{setup.candidates[task.candidate].title}, {outcome.failure or f'{outcome.seconds:.1f} s'}"
-            progress(Standing(words, len(search.results), total))
+            progress(Standing(words, len(search.results), search.planned))
 
     limit = math.inf if time is None else time
     search.run(1 if limit < _SHORT else jobs, None if time is None else start + _SEARCHING * limit, tell)
@@ -116,11 +119,12 @@ def setup_of(given: Mapping[str, Any], graph: Graph, split: Split | None) -> Set
     known = Split(graph.labelled, torch.zeros_like(graph.labelled), ~graph.labelled) if split is None else split
     checked_split(graph, known)
     found = tuple(candidates(graph, quality, _names(networks)))
-    divided = tuple(folds(graph, known, FOLDS[quality], spec.values["seed"]))
+    parts = _OF_VALIDATION if (known.val & graph.labelled).any() else FOLDS[quality]
+    divided = tuple(folds(graph, known, parts, spec.values["seed"]))
     if not divided:
         raise InputError(f"{graph.name}: too few labels to choose a model by; label some more, or name a method")
     labels = Classes.of(graph).known(graph, known.train & graph.labelled, spec.dtype)
-    return Setup(graph, divided, found, common, imbalance.metric_of(spec, labels))
+    return Setup(graph, divided, found, common, imbalance.metric_of(spec, labels), BUDGET[quality])
 
 
 def _names(given: str | Sequence[str] | None) -> list[str] | None:
@@ -128,15 +132,6 @@ def _names(given: str | Sequence[str] | None) -> list[str] | None:
     if given is None:
         return None
     return [name.strip() for name in given.split(",")] if isinstance(given, str) else list(given)
-
-
-def planned(steps: Sequence[tuple[int, int]]) -> int:
-    """Return the number of fits of a search with these rungs."""
-    before = 0
-    total = 0
-    for keep, count in steps:
-        total, before = total + keep * (count - before), count
-    return total
 
 
 def _single(fitted: Fitted, search: Search, choice: Choice) -> Fitted:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from lignn.backbones.registry import BACKBONES, names_with
-from lignn.declarations import BASELINE, METHODS, METHODS_WITH, OF_NETWORK, QUALITIES, title
+from lignn.declarations import BASELINE, METHODS, METHODS_WITH, OF_NETWORK, QUALITIES, title, written
 from lignn.errors import ConfigError, did_you_mean
 from lignn.graph import Graph
 from lignn.methods.registry import network_options, over_rows
@@ -17,13 +17,16 @@ Part = Literal["features", "edges", "labels"]
 PARTS: tuple[Part, ...] = ("features", "edges", "labels")
 """What a model may use: a node's features, its neighbours' features, and known labels as inputs."""
 
-_WAYS = {
+_WAYS: dict[str, tuple[str, ...]] = {
     "fast": (BASELINE, "correct_and_smooth", "label_input"),
-    "good": (BASELINE, "correct_and_smooth", "label_input", "label_reuse", "lignn"),
+    "good": (BASELINE, "correct_and_smooth", "label_input", "lignn"),
     "best": (BASELINE, "correct_and_smooth", "label_input", "label_reuse", "lignn"),
 }
 _PASSES = 10
-_COSTLY = ("label_reuse", "lignn")
+_DEEP: dict[str, Any] = {"num_layers": 8, "residual": True, "norm": "batch"}
+"""The deep residual network of docs/results/strong.md."""
+_TRIAL = 150
+"""Epochs of a deep network while it is tried; enough to tell whether it leads (results/minesweeper.jsonl, split 0)."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,9 @@ class Candidate:
         backbone: name of the network, None for methods without one.
         parameters: other parameters of `NodeClassifier`.
         first_stage: name of the candidate whose predictions it corrects and smooths; None for all other methods.
+        stage: when it starts: 0 at once, later ones by what the stages before say of `family`.
+        family: what its network or classifier of rows is called; empty for label propagation.
+        trial: parameters that differ while it is tried.
     """
 
     name: str
@@ -47,11 +53,9 @@ class Candidate:
     backbone: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     first_stage: str | None = None
-
-    @property
-    def is_costly(self) -> bool:
-        """Whether an epoch has several passes through the network."""
-        return self.method in _COSTLY
+    stage: int = 0
+    family: str = ""
+    trial: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def has_network(self) -> bool:
@@ -72,6 +76,12 @@ class Candidate:
         }
         network = {} if self.backbone is None else {"backbone": self.backbone}
         return {**applied, "method": self.method, **network, **self.parameters}
+
+    def tried_with(self, common: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the same for a trial, which trains once; the race calibrates."""
+        given = self.with_common({**common, "refit": False, "calibrate": False})
+        shorter = {name: min(value, given.get(name) or value) for name, value in self.trial.items()}
+        return {**given, **shorter}
 
 
 def candidates(graph: Graph, quality: Quality = "good", backbones: Sequence[str] | None = None) -> list[Candidate]:
@@ -94,6 +104,8 @@ def candidates(graph: Graph, quality: Quality = "good", backbones: Sequence[str]
     for way in _WAYS[quality]:
         for name in networks:
             found += _with_network(way, name)
+    if quality != QUALITIES[0] and "gcn" in networks:
+        found += _deep("gcn")
     return [each for each in found if _needs(each) <= there]
 
 
@@ -121,36 +133,72 @@ def _without_network(graph: Graph) -> list[Candidate]:
         if method == "boosted" and graph.is_multilabel:
             continue
         name = title(method, "")
+        of: dict[str, Any] = {"family": method}
         alone = {"method_options": {"neighbours": False}}
         behind = {"method_options": {"base": method}}
-        found += [
-            Candidate(f"{method}/features", f"{name}, features only", method, ("features",), None, alone),
-            Candidate(method, f"{name} of neighbourhoods", method, PARTS),
-            Candidate(f"{method}/smoothed", f"{name} + C&S", "correct_and_smooth", PARTS, None, behind, method),
-        ]
-        if method == "boosted":  # regressions lose by labels of two hops on most graphs: results/rows.jsonl
+        trees = method == "boosted"  # regressions lose by labels of two hops on most graphs: results/rows.jsonl
+        found += [Candidate(f"{method}/features", f"{name}, features only", method, ("features",), None, alone, **of)]
+        if trees:
+            inputs = ("label_input", "labels as inputs"), ("label_reuse", "labels fed back")
             found += [
-                Candidate(f"{method}/label_input", f"{name}, labels as inputs", "label_input", PARTS, None, behind),
-                Candidate(f"{method}/label_reuse", f"{name}, labels fed back", "label_reuse", PARTS, None, behind),
+                Candidate(f"{method}/{way}", f"{name}, {words}", way, PARTS, None, behind, stage=stage, **of)
+                for stage, (way, words) in enumerate(inputs)
             ]
+        smoothed = f"{method}/smoothed", f"{name} + C&S", "correct_and_smooth"
+        found += [
+            Candidate(method, f"{name} of neighbourhoods", method, PARTS, stage=int(trees), **of),
+            Candidate(*smoothed, PARTS, None, behind, method, stage=int(trees), **of),
+        ]
     return found
 
 
 def _with_network(method: str, backbone: str) -> list[Candidate]:
     """Return a network in one way; several for LI-GNN, whose contraction can be free or proved."""
-    edges: tuple[Part, ...] = ("edges",) if BACKBONES[backbone].uses_edges else ()
+    kind = BACKBONES[backbone]
+    edges: tuple[Part, ...] = ("edges",) if kind.uses_edges else ()
     name, shown = f"{backbone}/{method}", title(method, backbone)
+    of: dict[str, Any] = {"backbone": backbone, "family": backbone}
+    late = 0 if kind.tried_from == QUALITIES[0] or kind.knows_types else 2  # attention is slow
     if method == BASELINE:
-        return [Candidate(backbone, shown, method, ("features", *edges), backbone)]
+        return [Candidate(backbone, shown, method, ("features", *edges), stage=late, **of)]
     if method != "correct_and_smooth" and not edges:
+        return []
+    if method == "correct_and_smooth":
+        if late:
+            return []
+        return [Candidate(name, shown, method, PARTS, first_stage=backbone, stage=late, **of)]
+    if method == "label_input":
+        return [Candidate(name, shown, method, PARTS, stage=late + 1, **of)]
+    if late:
         return []
     if method == "label_reuse":
         passes = {"method_options": {"iterations": _PASSES}}
-        return [Candidate(name, f"{shown} ({_PASSES})", method, PARTS, backbone, passes)]
-    if method != "lignn":
-        first = backbone if method == "correct_and_smooth" else None
-        return [Candidate(name, shown, method, PARTS, backbone, first_stage=first)]
+        return [Candidate(name, f"{shown} ({_PASSES})", method, PARTS, parameters=passes, stage=2, **of)]
     return [
-        Candidate(f"{name}/{kind}", f"{shown}, {kind}", method, PARTS, backbone, {"contraction": kind})
-        for kind in ("proved", "free")
+        Candidate(f"{name}/{each}", f"{shown}, {each}", method, PARTS, parameters={"contraction": each}, stage=2, **of)
+        for each in ("proved", "free")
+    ]
+
+
+def _deep(backbone: str) -> list[Candidate]:
+    """Return a deep residual network with labels as inputs, then alone and as LI-GNN if that is not behind."""
+    ways: tuple[tuple[str, tuple[Part, ...], int], ...] = (
+        ("label_input", PARTS, 2),
+        (BASELINE, ("features", "edges"), 3),
+        ("lignn", PARTS, 3),
+    )
+    plain = METHODS[BASELINE].title.format(written(backbone))
+    return [
+        Candidate(
+            f"deep_{backbone}/{method}",
+            METHODS[method].title.format(f"deep {plain}"),
+            method,
+            uses,
+            backbone,
+            {"backbone_options": _DEEP},
+            stage=stage,
+            family=f"deep {backbone}",
+            trial={"max_epochs": _TRIAL},
+        )
+        for method, uses, stage in ways
     ]

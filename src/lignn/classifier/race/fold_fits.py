@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 import warnings
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from torch import Tensor
 
 from lignn.classifier import fit as fitting
+from lignn.classifier.certificate import try_starts
 from lignn.classifier.model import Fitted
 from lignn.classifier.race.candidates import Candidate
 from lignn.classifier.race.folds import Fold
@@ -47,6 +49,8 @@ class Outcome:
         elapsed: time by the clock.
         idle: whether it is its base method under another name, see `BoundMethod.idle`.
         failure: why there is no prediction; empty if there is one.
+        takes_labels: whether a new label changes predictions without training.
+        depends: share of the predictions that depend on where the solve starts.
     """
 
     probabilities: Tensor | None
@@ -54,6 +58,8 @@ class Outcome:
     elapsed: float
     idle: bool = False
     failure: str = ""
+    takes_labels: bool = False
+    depends: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +72,7 @@ class Setup:
         candidates: what to try, the simplest first.
         common: parameters of `NodeClassifier` for all candidates that have them.
         metric: what candidates are chosen by.
+        budget: multiplications that the trials on one fold may take.
     """
 
     graph: Graph
@@ -73,13 +80,18 @@ class Setup:
     candidates: tuple[Candidate, ...]
     common: Mapping[str, Any]
     metric: Metric
+    budget: float = math.inf
 
     def spec(self, candidate: Candidate) -> Spec:
         """Return the settings of a candidate.
 
-        A fit holds labels back once: the search itself has predictions of all labels, which calibrate.
+        A fit holds labels back once: the race itself has predictions of all labels, which calibrate.
         """
         return Spec.resolve(candidate.with_common({**self.common, "metric": self.metric.name, "folds": 1}))
+
+    def trial(self, candidate: Candidate) -> Spec:
+        """Return the specification of a candidate on a fold, which trains once."""
+        return Spec.resolve(candidate.tried_with({**self.common, "metric": self.metric.name, "folds": 1}))
 
     def inside(self, candidate: int) -> int | None:
         """Return the number of the candidate that is the first stage of this one, None if there is none."""
@@ -90,7 +102,7 @@ class Setup:
     def identity(self) -> str:
         """A hash that differs where any fit, or the choice, would."""
         parts = tuple(fold.split for fold in self.folds)
-        values = [(each.name, sorted(self.spec(each).values.items())) for each in self.candidates]
+        values = [(each.name, sorted(self.trial(each).values.items())) for each in self.candidates]
         scored = [fold.scored.nonzero().flatten().tolist() for fold in self.folds]
         text = f"{archive.fingerprint(self.graph.replace(splits=parts))} {values} {self.metric} {scored}"
         return hashlib.sha256(text.encode()).hexdigest()
@@ -110,10 +122,13 @@ def perform(setup: Setup, task: Task, until: float | None = None) -> dict[Task, 
         spent = time.process_time() - start, time.perf_counter() - begin
         if stage is None:
             return Outcome(None, *spent, failure=failure)
-        return Outcome(stage.probabilities.cpu()[fold.scored].float(), *spent, stage.bound.idle)
+        bound, starts = stage.bound, try_starts(stage)
+        depends = 0.0 if starts is None else starts.differing
+        rows = stage.probabilities.cpu()[fold.scored].float()
+        return Outcome(rows, *spent, bound.idle, "", bound.takes_labels, depends)
 
     try:
-        spec = setup.spec(setup.candidates[task.candidate])
+        spec = setup.trial(setup.candidates[task.candidate])
         found = fit(spec, fold.visible(setup.graph), fold.split, until).prediction
     except LignnError as error:
         return dict.fromkeys(tasks, outcome(None, str(error)))

@@ -1,4 +1,6 @@
-"""Greedy ensembles: members are added one by one, with replacement, as long as the score grows.
+"""What a race chooses: the best candidate, or a greedy ensemble that is better on labels it was not chosen on.
+
+Members of an ensemble are added one by one, with replacement, as long as the score grows:
 
 Caruana et al., "Ensemble selection from libraries of models", ICML 2004.
 """
@@ -8,14 +10,20 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from lignn.classifier.race.judge import Judge
+from lignn.classifier.race.fold_fits import Task
+from lignn.classifier.race.folds import Fold
+from lignn.classifier.race.judge import Judge, gap
 from lignn.classifier.race.search import Search
 
+SURE = 0.01
+"""Share of the predictions that may depend on the start of a solve in a candidate that can be relied on."""
+_PARTS = 4
+"""Parts of the labels that score a single fold, each of which is left out in turn."""
 MEMBERS = 5
 """The most members, counted with repetition."""
 
@@ -28,11 +36,14 @@ class Choice:
         weights: weight of each member by the number of the candidate; one member with weight 1 if no ensemble won.
         single: score of the candidate that is best on other folds than it is scored on, as tables show it.
         ensemble: the same for ensembles; None if there was nothing to choose among.
+        runner_up: the number of the best candidate that is no part of it, and of those whose predictions do not depend
+            on the start of a solve, if it does; None if there is none.
     """
 
     weights: dict[int, float]
     single: float
     ensemble: float | None
+    runner_up: int | None = None
 
 
 def choose(search: Search, judge: Judge, left: float = math.inf) -> Choice:
@@ -45,21 +56,81 @@ def choose(search: Search, judge: Judge, left: float = math.inf) -> Choice:
         judge: of its setup.
         left: seconds that are left to fit the members once more. If no candidate is so quick, the quickest is chosen.
     """
+    if search.reached == 1:
+        search = divided(search)
+        judge = Judge.of(search.setup)
     folds = list(range(search.reached))
-    among = [each for each in sorted(search.alive) if search.elapsed(each) <= left]
-    among = among or [min(search.alive, key=search.elapsed)]
-    best = search.ranked(judge, among, search.reached)[0]
-    if len(folds) < 2 or len(among) < 2:
-        return Choice({best: 1.0}, judge.score(search.predictions(best, folds), folds), None)
-    held_out: dict[str, list[Tensor]] = {"single": [], "ensemble": []}
-    for fold in folds:
-        others = [each for each in folds if each != fold]
-        members = greedy(search, judge, among, others, left)
-        held_out["single"].append(_mean(search, {members[0]: 1.0}, [fold])[0])
-        held_out["ensemble"].append(_mean(search, _weights(members), [fold])[0])
-    single, ensemble = (judge.score(held_out[name], folds) for name in ("single", "ensemble"))
-    weights = _weights(greedy(search, judge, among, folds, left)) if ensemble > single else {best: 1.0}
-    return Choice(weights, single, ensemble)
+    quick = [each for each in sorted(search.alive) if search.elapsed(each) <= left]
+    quick = quick or [min(search.alive, key=search.elapsed)]
+    among = reliable(search, judge, quick)
+    best = preferred(search, judge, among)
+    weights, single, ensemble = {best: 1.0}, judge.score(search.predictions(best, folds), folds), None
+    if len(folds) > 1 and len(among) > 1:
+        held_out: dict[str, list[Tensor]] = {"single": [], "ensemble": []}
+        for fold in folds:
+            members = greedy(search, judge, among, [each for each in folds if each != fold], left)
+            held_out["single"].append(_mean(search, {members[0]: 1.0}, [fold])[0])
+            held_out["ensemble"].append(_mean(search, _weights(members), [fold])[0])
+        single, ensemble = (judge.score(held_out[name], folds) for name in ("single", "ensemble"))
+        if judge.rank(held_out["ensemble"], folds) > judge.rank(held_out["single"], folds):
+            weights = _weights(greedy(search, judge, among, folds, left))
+    others = [each for each in search.ranked(judge, quick, search.reached) if each not in weights]
+    if any(search.depends(each) > SURE for each in weights):
+        others = [each for each in others if search.depends(each) <= SURE]
+    return Choice(weights, single, ensemble, next(iter(others), None))
+
+
+def divided(search: Search) -> Search:
+    """Return a search of one fold as one of several, which share its fits: other labels score each of them."""
+    (fold, *_), setup = search.setup.folds, search.setup
+    nodes = fold.scored.nonzero().flatten()
+    number = torch.arange(len(nodes)) % _PARTS
+    parts, results = [], {}
+    for part in range(_PARTS):
+        scored = torch.zeros_like(fold.scored)
+        scored[nodes[number == part]] = True
+        parts.append(Fold(fold.split, scored))
+        for task, one in search.results.items():
+            if task.fold == 0 and one.probabilities is not None:
+                rows = one.probabilities[number == part]
+                results[Task(task.candidate, part)] = replace(one, probabilities=rows)
+    return Search(replace(setup, folds=tuple(parts)), results=results, alive=search.alive, reached=_PARTS)
+
+
+def reliable(search: Search, judge: Judge, among: Sequence[int]) -> list[int]:
+    """Return the candidates that may win.
+
+    One whose predictions depend on the start of a solve may only if it leads all that do not by more than the error.
+    """
+    folds = range(search.reached)
+    sure = [each for each in among if search.depends(each) <= SURE]
+    rows = {each: search.predictions(each, folds) for each in among}
+    leading = [
+        each
+        for each in among
+        if each not in sure and all(gap(judge, folds, rows[each], rows[one]).beyond_its_error for one in sure)
+    ]
+    return sorted(leading or sure) if sure else list(among)
+
+
+def preferred(search: Search, judge: Judge, among: Sequence[int]) -> int:
+    """Return the best candidate.
+
+    Of those that held-out labels cannot tell from it, neither by score nor by log loss, it is one whose predictions do
+    not depend on the start, then one in which a new label takes effect without training, then the cheapest.
+    """
+    folds = range(search.reached)
+    leader, *others = search.ranked(judge, among, search.reached)
+    best = search.predictions(leader, folds)
+
+    def as_good(each: int) -> bool:
+        rows = search.predictions(each, folds)
+        return not (judge.is_behind(best, rows, folds) or gap(judge, folds, best, rows).beyond_its_error)
+
+    def order(each: int) -> tuple[bool, bool, float]:
+        return search.depends(each) > SURE, not search.results[Task(each, 0)].takes_labels, search.cost(each)
+
+    return min([leader, *filter(as_good, others)], key=order)
 
 
 def greedy(

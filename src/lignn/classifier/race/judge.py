@@ -11,7 +11,7 @@ from torch import Tensor
 
 from lignn.classifier.race.fold_fits import Setup
 from lignn.training import Metric
-from lignn.training.metrics import mean_log_loss
+from lignn.training.metrics import log_losses, mean_log_loss
 
 _FOR_AN_INTERVAL, _FOR_AN_ERROR = 200, 50
 """Numbers of resamples."""
@@ -51,6 +51,15 @@ class Judge:
         """Return what orders models, larger is better: the score, and among equal scores the log loss."""
         rows, truth = torch.cat(list(probabilities)), torch.cat([self.truth[fold] for fold in folds])
         return self.of_nodes(rows, truth), -mean_log_loss(rows, truth)
+
+    def is_behind(
+        self, leader: Sequence[Tensor], other: Sequence[Tensor], folds: Sequence[int], errors: float = 1.0
+    ) -> bool:
+        """Return whether a model's log loss is higher than the leader's by more errors of the difference."""
+        truth = torch.cat([self.truth[fold] for fold in folds])
+        ours, theirs = (log_losses(torch.cat(list(each)), truth).reshape(len(truth), -1) for each in (leader, other))
+        more = (theirs - ours).mean(1)
+        return bool(more.mean() > errors * more.std() / len(more) ** 0.5)
 
     def of_nodes(self, probabilities: Tensor, truth: Tensor) -> float:
         """Return the score of predictions of some nodes."""

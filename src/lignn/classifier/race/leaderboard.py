@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -191,8 +192,11 @@ def _is_plain(value: Any) -> bool:
     return True
 
 
-def _rank(search: Search, judge: Judge, candidate: int) -> tuple[int, float, float]:
+def _rank(search: Search, judge: Judge, candidate: int) -> tuple[float, float, float]:
+    """Return what orders the rows: those compared last come first, then the score; a row of its base comes last."""
     folds = search.folds_of(candidate)
+    if search.is_idle(candidate):
+        return math.inf, 0.0, 0.0
     score, gain = judge.rank(search.predictions(candidate, folds), folds) if folds else (-float("inf"), 0.0)
     return -len(folds), -score, -gain
 
@@ -203,9 +207,12 @@ def _row(search: Search, judge: Judge, number: int, choice: Choice) -> Row:
     failures = [one.failure for one in tried if one.failure]
     note = failures[0] if failures else ""
     if search.is_idle(number):
-        note = "took no steps: the same as without C&S"
+        base = search.setup.inside(number)
+        note = f"took no steps, so it is {'its base' if base is None else search.setup.candidates[base].title}"
     elif number in search.behind:
-        note = "not tried: another network is better in cheaper ways"
+        note = "not tried: others are ahead of it in cheaper ways"
+    elif number in search.beyond:
+        note = "not tried: it would take too long on this graph; --quality best tries it"
     elif not tried:
         note = "not tried: the time was over"
     score = error = None

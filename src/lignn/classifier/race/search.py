@@ -1,6 +1,7 @@
-"""Successive halving: all candidates on some folds, the better half on more of them, and so on.
+"""The course of a race: candidates start in stages on one part of the labels, and who is behind is out before the next.
 
-Cheap candidates come first: the costly ways to use a network are tried only if it is not behind in the cheap ones.
+Cheap candidates come first. A costly way to use a network is tried only if the network is not behind in cheaper ways,
+and only while the work of all trials, counted in multiplications, is within the budget.
 """
 
 from __future__ import annotations
@@ -18,33 +19,41 @@ from torch import Tensor
 
 from lignn.classifier.calibration import Calibration, calibrate
 from lignn.classifier.race import fold_fits
+from lignn.classifier.race.candidates import Candidate
 from lignn.classifier.race.fold_fits import Outcome, Setup, Task
 from lignn.classifier.race.folds import Fold
-from lignn.classifier.race.judge import Judge, gap
+from lignn.classifier.race.judge import Judge
+from lignn.classifier.race.work import work
 from lignn.errors import InputError
 from lignn.labels import at_temperature
 from lignn.runs import workers
 from lignn.training import checkpoint
 
-SURVIVORS = 5
-"""The fewest candidates that reach the last folds; an ensemble is chosen among them."""
+SURVIVORS = (5, 3)
+"""The most candidates that go on to more folds, first and later; an ensemble is chosen among them."""
 _SCORED = 30
 """The fewest labels by which candidates are dropped, if there are so many."""
+_CLEARLY = 2.0
+"""Errors of the difference by which a candidate is behind that is not tried on more folds."""
+ENOUGH = 300
+"""Number of scored labels beyond which no more folds are fitted."""
+_PER_CLASS = 50
+"""Labels of a class, in the mean, below which deep networks do not start: they need many (results/many.jsonl)."""
 
 Tell = Callable[[Task, Outcome], None]
 
 
-def rungs(folds: Sequence[Fold], candidates: int) -> list[tuple[int, int]]:
-    """Return how many candidates are tried on how many folds: all on the fewest folds, then half of them on twice."""
-    total, count = len(folds), 1
-    while count < total and sum(int(fold.scored.sum()) for fold in folds[:count]) < _SCORED:
-        count += 1
-    found = [(candidates, count)]
-    while count < total:
-        candidates = max(min(SURVIVORS, candidates), -(-candidates // 2))
-        count = min(2 * count, total)
-        found.append((candidates, count))
-    return found
+def rungs(folds: Sequence[Fold]) -> list[int]:
+    """Return the numbers of folds after which candidates are compared: until enough labels have scored."""
+    scored = [int(fold.scored.sum()) for fold in folds]
+    least, most = (_reaching(scored, wanted) for wanted in (_SCORED, ENOUGH))
+    middle = min(max(2 * least, least + 1), most)
+    return sorted({least, middle, most})
+
+
+def _reaching(scored: Sequence[int], wanted: int) -> int:
+    """Return the fewest folds that score as many labels, or all folds."""
+    return next((count for count in range(1, len(scored)) if sum(scored[:count]) >= wanted), len(scored))
 
 
 @dataclass
@@ -58,6 +67,7 @@ class Search:
         alive: the numbers of the candidates that were not dropped.
         reached: how many folds the candidates that are alive were compared on.
         behind: candidates that were not tried, since their network was behind others in cheaper ways.
+        beyond: candidates that were not tried, since the work of all trials would be beyond the budget.
         stopped: whether the time was over before the search was.
     """
 
@@ -67,7 +77,9 @@ class Search:
     alive: list[int] = field(default_factory=list)
     reached: int = 0
     behind: list[int] = field(default_factory=list)
+    beyond: list[int] = field(default_factory=list)
     stopped: bool = False
+    _spent: float = 0.0
     _calibrations: dict[tuple[int, int, bool], Calibration | None] = field(default_factory=dict, repr=False)
 
     def run(self, jobs: int, until: float | None, tell: Tell) -> None:
@@ -78,6 +90,14 @@ class Search:
         if self.file is not None and self.file.exists():
             self.results = _read(self.file, self.setup)
         self.stopped = True  # until the last rung is done
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)  # as in other processes, so that the bits are the same
+        try:
+            self._run(jobs, until, tell)
+        finally:
+            torch.set_num_threads(threads)
+
+    def _run(self, jobs: int, until: float | None, tell: Tell) -> None:
         with closing(self._performed(jobs, until)) as done:
             for task, found in done:
                 if isinstance(found, workers.Failure):
@@ -107,38 +127,68 @@ class Search:
 
     def _rounds(self) -> Iterator[list[Task]]:
         """Yield the fits of every rung that are still to do, and drop candidates when they are done."""
-        judge, everybody = Judge.of(self.setup), range(len(self.setup.candidates))
-        (_, count), *later = rungs(self.setup.folds, len(everybody))
-        costly = [each for each in everybody if self.setup.candidates[each].is_costly]
-        self.alive = [each for each in everybody if each not in costly]
-        yield self._to_do(count)
-        self._settle(count)
-        self.behind = self._behind(judge, costly)
-        self.alive = sorted({*self.alive, *costly} - {*self.behind})
-        yield self._to_do(count)
-        self._settle(count)
-        for keep, count in later:
-            among = [each for each in self.alive if not self.is_idle(each)] or self.alive
-            self.alive = sorted(self.ranked(judge, among, self.reached)[:keep])
+        judge, (count, *later) = Judge.of(self.setup), rungs(self.setup.folds)
+        stages = sorted({one.stage for one in self.setup.candidates})
+        for stage in stages:
+            self.alive = sorted({*self.alive, *self._starting(judge, stage, count)})
             yield self._to_do(count)
             self._settle(count)
+        for following, most in zip(later, SURVIVORS, strict=False):
+            self.alive = self._not_behind(judge, most)
+            yield self._to_do(following)
+            self._settle(following)
+        self.alive = self._not_behind(judge, SURVIVORS[0])
         self.stopped = False
 
-    def _behind(self, judge: Judge, costly: Sequence[int]) -> list[int]:
-        """Return the costly candidates of networks that are worse than another one by more than a standard error.
+    def _starting(self, judge: Judge, stage: int, folds: int) -> list[int]:
+        """Return the candidates of a stage that start: cheap ones first, as far as the budget goes."""
+        candidates = self.setup.candidates
+        known = int(self.setup.folds[0].split.train.sum())
+        cost = {each: self.cost(each) for each, one in enumerate(candidates) if one.stage == stage}
+        there = sorted(cost, key=lambda each: cost[each])
+        if not stage:
+            self._spent = folds * sum(cost[each] for each in there)
+            return there
+        found = []
+        for each in there:
+            if self._is_behind(judge, candidates[each], known):
+                self.behind.append(each)
+            elif self._spent + folds * cost[each] > self.setup.budget:
+                self.beyond.append(each)
+            else:
+                self._spent += folds * cost[each]
+                found.append(each)
+        return found
 
-        A network is as good as its best cheap way.
+    def _is_behind(self, judge: Judge, candidate: Candidate, known: int) -> bool:
+        """Return whether other networks are clearly better than a candidate's, or trees than its trees.
+
+        A network is as good as its best way so far. Costly ways are tried on the best network alone.
         """
-        network = {each: self.setup.candidates[each].backbone for each in (*self.alive, *costly)}
+        candidates, folds = self.setup.candidates, range(self.reached)
+        deep = candidate.family.startswith("deep")
+        if deep and known < _PER_CLASS * self.setup.graph.num_classes:
+            return True
+        of_rows = candidate.backbone is None
+        rivals = [each for each in self.alive if of_rows or candidates[each].has_network]
+        if not rivals:
+            return False
+        ranked = self.ranked(judge, rivals, self.reached)
+        own = [each for each in ranked if candidates[each].family == candidate.family]
+        if not own:
+            return False
+        if candidate.stage > 1 and not deep and candidates[ranked[0]].family != candidate.family:
+            return True
+        return judge.is_behind(self.predictions(ranked[0], folds), self.predictions(own[0], folds), folds)
+
+    def _not_behind(self, judge: Judge, most: int) -> list[int]:
+        """Return the best candidates, without those whose log loss is clearly higher than the leader's."""
         folds = range(self.reached)
-        wanted = {network[each] for each in costly}
-        best: dict[str | None, list[Tensor]] = {}
-        for each in self.ranked(judge, self.alive, self.reached):
-            if network[each] in wanted:
-                best.setdefault(network[each], self.predictions(each, folds))
-        top = next(iter(best.values()), [])
-        worse = {name for name, each in best.items() if gap(judge, folds, top, each).beyond_its_error}
-        return [each for each in costly if network[each] in worse]
+        among = [each for each in self.alive if not self.is_idle(each)] or self.alive
+        leader, *others = self.ranked(judge, among, self.reached)
+        best = self.predictions(leader, folds)
+        close = [each for each in others if not judge.is_behind(best, self.predictions(each, folds), folds, _CLEARLY)]
+        return sorted([leader, *close[: most - 1]])
 
     def _to_do(self, folds: int) -> list[Task]:
         """Return the fits that the candidates lack on the first folds, without those that are a part of others."""
@@ -170,6 +220,24 @@ class Search:
             return judge.rank(self.predictions(each, range(folds)), range(folds))
 
         return sorted(among, key=rank, reverse=True)
+
+    def cost(self, candidate: int) -> float:
+        """Return about how many multiplications a fit of a candidate takes."""
+        known = int(self.setup.folds[0].split.train.sum())
+        return work(self.setup.candidates[candidate], self.setup.graph, known)
+
+    def depends(self, candidate: int) -> float:
+        """Return the share of a candidate's predictions that depend on the start of a solve, the mean over folds."""
+        found = [self.results[Task(candidate, fold)].depends for fold in self._compared_on(candidate)]
+        return sum(found) / max(len(found), 1)
+
+    @property
+    def planned(self) -> int:
+        """The number of fits if nobody drops out before the last rung."""
+        first, *later = rungs(self.setup.folds)
+        started = len(self.setup.candidates) - len(self.behind) - len(self.beyond)
+        more = zip(SURVIVORS, [first, *later], later, strict=False)
+        return first * started + sum(most * (count - before) for most, before, count in more)
 
     def predictions(self, candidate: int, folds: Sequence[int]) -> list[Tensor]:
         """Return the calibrated predictions of a candidate on folds that it has been tried on."""
