@@ -11,7 +11,6 @@ from sklearn.preprocessing import StandardScaler
 
 import lignn
 from lignn import NodeClassifier
-from lignn.classifier import run_id
 from lignn.classifier.spec import Spec
 from lignn.errors import ConfigError, DataWarning, InputError
 from lignn.features import Preparation
@@ -235,7 +234,7 @@ def test_a_checkpoint_knows_the_table_and_the_choice_of_features():
     split = small_split()
 
     def identity(graph, **parameters):
-        return run_id.of(Spec.resolve(NodeClassifier(**parameters).get_params(deep=False)), graph, split)
+        return Spec.resolve(NodeClassifier(**parameters).get_params(deep=False)).identity(graph, split)
 
     graph = tabular()
     assert identity(graph) == identity(tabular(), features="auto")

@@ -161,8 +161,6 @@ def test_a_metric_that_validation_labels_do_not_define_is_refused_before_trainin
 
 
 def test_another_metric_or_weight_is_another_run(tmp_path):
-    from lignn.classifier import run_id
-
     graph, split = small_graph(), small_split()
     runs = [{}, {"metric": "f1_macro"}, {"class_weight": "balanced"}, {"class_weight": {"a": 2}}]
-    assert len({run_id.of(settings(**given), graph, split) for given in runs}) == 4
+    assert len({settings(**given).identity(graph, split) for given in runs}) == 4

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from lignn import Graph, NodeClassifier, datasets
-from lignn.classifier.suggest import entropy
+from lignn.classifier.explain import entropy
 from lignn.errors import InputError
 from lignn.labels import KnownLabels
 from tests.classifier.small import fitted

@@ -8,7 +8,7 @@ import torch
 
 import lignn
 from lignn import NodeClassifier
-from lignn.classifier import run_id, scoring
+from lignn.classifier import scoring
 from lignn.classifier.certificate import theorem1_bounds
 from lignn.classifier.spec import Spec
 from lignn.declarations import METHODS
@@ -85,7 +85,7 @@ def test_a_checkpoint_belongs_to_its_types_and_directions():
 
     def identity(graph, **parameters):
         settings = Spec.resolve(NodeClassifier(backbone="rgcn", **parameters).get_params(deep=False))
-        return run_id.of(settings, graph, split)
+        return settings.identity(graph, split)
 
     changed = graph.replace(edge_type=1 - graph.edge_type)
     found = [identity(graph), identity(changed), identity(small_graph()), identity(graph, both_directions=True)]

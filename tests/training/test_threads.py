@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from lignn.methods import Problem
-from lignn.training.threads import enough_threads
+from lignn.training.loop import enough_threads
 from tests.problems import random_graph
 
 

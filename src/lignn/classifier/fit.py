@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Generator, Tensor
 
-from lignn.classifier import columns, imbalance, planning, run_id
+from lignn.classifier import columns, imbalance, planning
 from lignn.classifier.attempts import FREE, Attempt, Judge
 from lignn.classifier.calibration import Outcome, calibrate
 from lignn.classifier.holdout import Holdout
@@ -132,7 +132,7 @@ class Prepared:
         preparation = columns.learn(spec, given, held.split)
         graph = columns.prepared(given, preparation, spec)
         _check_features(graph, spec)
-        classes, identity = Classes.of(graph), run_id.of(spec, graph, held.split) if named else ""
+        classes, identity = Classes.of(graph), spec.identity(graph, held.split) if named else ""
         if isinstance(graph, StoredGraph):  # from here on, a process sees its own rows only
             given = graph = graph.mine()
             held = replace(held, split=graph.share_of(held.split), folds=tuple(map(graph.share_of, held.folds)))

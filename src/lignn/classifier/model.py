@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
+import torch
 from sklearn.base import BaseEstimator
+from torch import Tensor
 
 from lignn.classifier.calibration import Calibration, Outcome
 from lignn.classifier.columns import Inputs
 from lignn.classifier.spec import Spec
 from lignn.errors import ConfigError, InputError, did_you_mean
 from lignn.graph import Graph, Split
+from lignn.graph.split import PARTS
 from lignn.labels import Classes
-from lignn.methods import Method, Prediction
+from lignn.methods import Method, Prediction, Problem
+from lignn.store import share_of, whole_of
 from lignn.training import History, Metric
 
 if TYPE_CHECKING:
@@ -177,3 +181,29 @@ class Estimator(BaseEstimator):
             if name in ("graph_", "split_") and "_model" in vars(self):
                 raise InputError(NO_GRAPH)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+def gathered(fitted: Fitted) -> Fitted:
+    """Return the fit with the rows of all processes in the first one; in the others, and if there are none, itself.
+
+    The result belongs to one process: it solves and predicts on the whole graph alone.
+    """
+    prediction, processes = fitted.prediction, fitted.prediction.problem.processes
+    if processes.count == 1:
+        return fitted
+
+    def mask_of_all(mask: Tensor) -> Tensor:
+        return processes.whole(mask.to(torch.uint8)).bool()
+
+    labels, solution = prediction.problem.labels, prediction.solution
+    mask, onehot = mask_of_all(labels.mask), processes.whole(labels.onehot)
+    split = Split(*(mask_of_all(getattr(fitted.split, part)) for part in PARTS))
+    probabilities = processes.whole(prediction.probabilities)
+    if solution is not None:
+        solution = replace(solution, value=processes.whole(solution.value), adjoints=[])
+    if not processes.is_first:
+        return fitted
+    graph = whole_of(fitted.graph).replace(name=fitted.graph.name)
+    problem = Problem.with_labels(graph, replace(labels, mask=mask, onehot=onehot, share=share_of(graph)))
+    bound = prediction.bound.method.on(problem)
+    return replace(fitted, graph=graph, split=split, prediction=Prediction(bound, probabilities, solution))

@@ -15,7 +15,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from lignn.classifier import explain, fit, further, imbalance, pictures, saving, scoring, suggest
+from lignn.classifier import explain, fit, imbalance, pictures, saving, scoring
 from lignn.classifier.assessment import Assessed
 from lignn.classifier.calibration import calibrated
 from lignn.classifier.certificate import (
@@ -29,12 +29,11 @@ from lignn.classifier.certificate import (
 from lignn.classifier.decision import Decision
 from lignn.classifier.draft import Draft
 from lignn.classifier.editing import GraphEditing
-from lignn.classifier.model import Estimator, Fitted, Model
+from lignn.classifier.model import Estimator, Fitted, Model, gathered
 from lignn.classifier.race.auto import race
 from lignn.classifier.report import about_fit
-from lignn.classifier.sharing import gathered
 from lignn.classifier.spec import Spec
-from lignn.classifier.update import Update, relabelled, solve_again
+from lignn.classifier.update import Update, go_on, relabelled, solve_again
 from lignn.declarations import AUTO, is_race
 from lignn.equilibrium import Gradient
 from lignn.equilibrium.solvers import Solver
@@ -327,7 +326,7 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         fitted = self._fitted
         known = relabelled(fitted.prediction.problem.labels, self.graph_, fitted.classes, labels)
         if epochs:
-            trained = further.go_on(fitted, known, scoring.labels_by_now(fitted), epochs)
+            trained = go_on(fitted, known, scoring.labels_by_now(fitted), epochs)
             reason = f"the weights are new: trained for {epochs} more epochs"
             update = Update(fitted.prediction, trained.prediction, reason)
             self._take(trained)
@@ -392,7 +391,7 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
     def suggest(self, k: int = 10) -> np.ndarray:
         """Return the numbers of the `k` unlabelled nodes to label next, the most valuable first."""
         check_is_fitted(self)
-        return suggest.suggest(self._fitted.prediction, k).numpy()
+        return explain.suggest(self._fitted.prediction, k).numpy()
 
     def gathered(self) -> Self:
         """Return this classifier with the rows of all processes, in the first of several processes that fitted it.

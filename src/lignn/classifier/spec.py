@@ -1,14 +1,17 @@
-"""A classifier's parameters, checked and with the preset's values in place of None."""
+"""What to fit: a classifier's parameters, checked and with the preset's values in place of None."""
 
 from __future__ import annotations
 
 import copy
+import functools
+import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
 import torch
+from safetensors.torch import save
 from torch import Generator, nn
 
 from lignn import methods, training
@@ -42,8 +45,10 @@ from lignn.declarations import (
 from lignn.equilibrium import GRADIENTS
 from lignn.equilibrium.solvers import BY_NAME, Solver
 from lignn.errors import ConfigError, unknown
+from lignn.graph import Graph, Split
 from lignn.methods import Method
 from lignn.methods.registry import network_options, over_rows
+from lignn.training.checkpoint import flatten
 
 _PROVED = "proved"
 _OPTIONS = ("method_options", "backbone_options")
@@ -194,6 +199,14 @@ class Spec:
         """How to train."""
         return training.Training(**{name: self.values[name] for name in OF_TRAINING if name in self.values})
 
+    def identity(self, graph: Graph, split: Split) -> str:
+        """Return a hash that differs where training would: for another graph, split or setting."""
+        named = [_identity(part) for part in (self.method, self.backbone, self.values["features"])]
+        values = {name: value for name, value in self.values.items() if name != "features"}
+        plain = [sorted(options.items()) for options in (values, self.method_options, self.backbone_options)]
+        text = f"{graph.replace(splits=(split,)).fingerprint()} {named} {plain}"
+        return hashlib.sha256(text.encode()).hexdigest()
+
     def build(
         self, num_features: int, num_classes: int, generator: Generator, edge_types: Sequence[str] | None = None
     ) -> Method:
@@ -331,3 +344,29 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, Real):
         return value
     return int(value) if isinstance(value, Integral) else float(value)
+
+
+def _identity(part: Any) -> str:
+    """Return what tells a method, network or transformer from others: its name, plain values and weights.
+
+    Functions and classes are known by their names alone, so two lambdas of one function are the same.
+    """
+    if isinstance(part, functools.partial):
+        keywords = {name: _identity(value) for name, value in sorted(part.keywords.items())}
+        return f"{_identity(part.func)} {[_identity(value) for value in part.args]} {keywords}"
+    if isinstance(part, nn.Module):
+        weights = hashlib.sha256(save(flatten(part.state_dict())[0])).hexdigest()
+        return f"{weights} {[(path, _plain_values(module)) for path, module in part.named_modules()]}"
+    if hasattr(part, "__qualname__"):
+        return f"{part.__module__}.{part.__qualname__}"
+    return _plain_values(part) if callable(part) else repr(part)
+
+
+def _plain_values(instance: Any) -> str:
+    """Return type and settings of an object: its texts, numbers and dataclasses, such as a solver."""
+    values = {
+        name: value
+        for name, value in vars(instance).items()
+        if name != "training" and (value is None or isinstance(value, str | Real) or is_dataclass(value))
+    }
+    return f"{type(instance).__qualname__} {sorted(values.items())}"

@@ -10,11 +10,10 @@ from lignn.methods.method import Carry, Epoch, Method
 from lignn.methods.network import Network
 from lignn.methods.presets import LIGNN, LabelInput, LabelReuse, LaE
 from lignn.methods.problem import BoundMethod, Prediction, Problem
-from lignn.methods.propagated import LPA, ResLPA
+from lignn.methods.propagated import LPA, ResLPA, ThreeFerence
 from lignn.methods.registry import NAMES, build
 from lignn.methods.steps import BackboneStep, PropagationStep, Step
 from lignn.methods.tabular import Boosted, Logistic
-from lignn.methods.threeference import ThreeFerence
 
 __all__ = [
     "EIGNN",

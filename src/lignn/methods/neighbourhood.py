@@ -12,7 +12,7 @@ from torch import Tensor
 from lignn.errors import ConfigError
 from lignn.methods.problem import Problem
 from lignn.propagation import Adjacency, SparseMatrix
-from lignn.propagation.typed import by_type
+from lignn.propagation.adjacency import by_type
 
 Rows = Any
 """A dense array or a CSR matrix, one row per node."""

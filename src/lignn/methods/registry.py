@@ -20,9 +20,8 @@ from lignn.methods.ignn import IGNN
 from lignn.methods.method import Method
 from lignn.methods.network import Network
 from lignn.methods.presets import LIGNN, LabelInput, LabelReuse, LaE
-from lignn.methods.propagated import LPA, ResLPA
+from lignn.methods.propagated import LPA, ResLPA, ThreeFerence
 from lignn.methods.tabular import Boosted, Logistic
-from lignn.methods.threeference import ThreeFerence
 
 NAMES = tuple(METHODS)
 """Names of all methods."""

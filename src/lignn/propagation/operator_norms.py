@@ -9,9 +9,8 @@ from typing import Literal
 import numpy as np
 import torch
 
-from lignn.propagation.adjacency import Adjacency
+from lignn.propagation.adjacency import Adjacency, TypedAdjacency
 from lignn.propagation.streamed import StreamedAdjacency, StreamedTyped
-from lignn.propagation.typed import TypedAdjacency
 
 Kind = Literal["spectral", "rows"]
 

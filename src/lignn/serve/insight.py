@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from lignn.classifier import explain, scoring, suggest
+from lignn.classifier import explain, scoring
 from lignn.classifier.certificate import Certificate, certify, try_starts
 from lignn.classifier.report import report
 from lignn.errors import InputError
@@ -100,11 +100,11 @@ def suggestions(state: State, k: int) -> list[int]:
     if state.fitted is None:
         candidates = ~labelled
         reach = Adjacency.normalized(state.graph, "row", True, torch.float32)
-        return suggest.most_valuable(reach, candidates.float(), candidates, k).tolist()
+        return explain.most_valuable(reach, candidates.float(), candidates, k).tolist()
     prediction = state.fitted.prediction
     candidates = (~labelled).to(prediction.probabilities.device)
-    uncertain = suggest.entropy(prediction.probabilities, state.classes.multilabel) * candidates
-    return suggest.most_valuable(prediction.problem.adjacency("row"), uncertain, candidates, k).tolist()
+    uncertain = explain.entropy(prediction.probabilities, state.classes.multilabel) * candidates
+    return explain.most_valuable(prediction.problem.adjacency("row"), uncertain, candidates, k).tolist()
 
 
 def least_confident(state: State, k: int) -> list[int]:

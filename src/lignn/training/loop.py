@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 
+import torch
 from torch import Generator, Tensor
 
 from lignn.backbones.norms import seeing
 from lignn.equilibrium import Status
 from lignn.errors import ProcessError
 from lignn.methods import BoundMethod, Carry, Epoch, Method, Problem
+from lignn.propagation import SparseMatrix
 from lignn.training.history import DECIDING, End, History, Interrupted, Scorer
 from lignn.training.hooks import Averaging, Hook, InputDropout, Stopping, Teaching
 from lignn.training.hooks.teaching import may_teach
 from lignn.training.run import Run
 from lignn.training.settings import Training
-from lignn.training.threads import enough_threads
 
 
 def train(
@@ -167,3 +168,26 @@ def _predict(bound: BoundMethod, score: Scorer | None, history: History) -> None
     history.prediction = bound.solve()
     if score is not None:
         history.final = {name: value for name, value in score(history.prediction).items() if name not in DECIDING}
+
+
+SMALL = 1 << 20
+"""Multiplications of one pass over the graph, 64 columns wide, up to which one thread is as fast as several."""
+
+
+@contextmanager
+def enough_threads(problem: Problem) -> Iterator[None]:
+    """Use one thread on a small graph until the context ends: idle threads of PyTorch spin, and only cost energy.
+
+    The choice depends on the size of the graph alone, so that a seed gives the same result in every run.
+    """
+    nodes, x = len(problem.labels.mask), problem.x
+    entries = 0 if x is None else x.nnz if isinstance(x, SparseMatrix) else x.numel()
+    before = torch.get_num_threads()
+    small = problem.device.type == "cpu" and 64 * (problem.edges.num_edges + nodes + entries) <= SMALL
+    try:
+        if small and before > 1:
+            torch.set_num_threads(1)
+        yield
+    finally:
+        if torch.get_num_threads() != before:
+            torch.set_num_threads(before)
