@@ -66,7 +66,7 @@ def test_a_method_has_the_options_that_it_declares(name):
     if "solver" in options and "tol" not in options:
         options |= {"tol", "max_steps"}  # parts of a solver
     if declared.network == "base":
-        options |= {"loss", "label_folds"}  # options of the base
+        options |= {"loss", "label_folds", "most_columns"}  # options of the base
     assert set(declared.parameters) <= options
     for preset in PRESETS:
         assert set(declared.presets.get(preset, {})) <= {*declared.parameters, *OF_TRAINING}

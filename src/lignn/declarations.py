@@ -176,8 +176,8 @@ _LOSS: dict[str, dict[str, Any]] = {
 }
 _HALF = {name: {"mask_rate": 0.5, **loss} for name, loss in _LOSS.items()}
 _FEATURES = frozenset({"features", "edges"})
-_HIDDEN: dict[str, dict[str, Any]] = {"practical": {"label_folds": 10}, "paper": {}}
-"""In how many folds a classifier of rows hides known labels while it learns."""
+_HIDDEN: dict[str, dict[str, Any]] = {"practical": {"label_folds": 10, "most_columns": 256}, "paper": {}}
+"""In how many folds a classifier of rows hides known labels while it learns, and how many features trees take."""
 
 METHODS: dict[str, MethodDeclaration] = {
     BASELINE: MethodDeclaration(
@@ -194,7 +194,7 @@ METHODS: dict[str, MethodDeclaration] = {
         "{} + C&S",
         "Correct and Smooth: label propagation after the trained network",
         "base",
-        ("loss", "label_folds"),
+        ("loss", "label_folds", "most_columns"),
         _FEATURES,
         {name: {**_LOSS[name], **_HIDDEN[name]} for name in _LOSS},
         compared=True,
@@ -315,7 +315,7 @@ METHODS: dict[str, MethodDeclaration] = {
         "boosted trees",
         "trees of LightGBM on features, the mean of neighbours' features and counts of their known labels",
         "rows",
-        ("label_folds",),
+        ("label_folds", "most_columns"),
         frozenset(),
         _HIDDEN,
     ),

@@ -8,8 +8,9 @@ from sklearn.linear_model import LogisticRegression
 
 from lignn import Graph
 from lignn.errors import InputError
+from lignn.labels import KnownLabels
 from lignn.methods import Boosted, Logistic, Problem
-from lignn.methods.neighbourhood import rows, width
+from lignn.methods.neighbourhood import principal, rows, width
 from tests.problems import random_graph
 
 
@@ -102,3 +103,21 @@ def test_trees_are_lightgbms_text():
 def test_nothing_to_learn_from():
     with pytest.raises(InputError, match="neighbours=False leaves nothing else"):
         Logistic(0, 3, neighbours=False)
+
+
+def test_trees_take_the_leading_directions_of_many_features():
+    """Those of the features of all nodes; labels have no part in them, and a saved model keeps them."""
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(60, 3, generator=generator) @ torch.randn(3, 40, generator=generator)
+    graph = random_graph(n=60, seed=1).replace(x=x)
+    problem = Problem.with_labels(graph, KnownLabels.of(graph, torch.arange(60) < 40))
+    found = principal(problem, 3)
+    np.testing.assert_allclose(found.T @ found, np.eye(3), atol=1e-9)
+    np.testing.assert_allclose(x.numpy() @ found @ found.T, x.numpy(), atol=1e-5)  # rank 3
+    trees = Boosted(40, 3, label_folds=2, most_columns=10)
+    trees.learn(problem)
+    assert trees.columns == 2 * 5 + 3
+    other = Boosted(40, 3, label_folds=2, most_columns=10)
+    other.load_state_dict(trees.state_dict())
+    torch.testing.assert_close(other.predict(problem).probabilities, trees.predict(problem).probabilities)
+    assert "projection" not in Boosted(40, 3, label_folds=2).state_dict()  # as saved before

@@ -66,9 +66,9 @@ def test_every_setting_is_one_of_the_classifier(name: str) -> None:
         Spec.resolve(classifier_of(planned.config, graph).get_params())
 
 
-def test_the_candidates_for_choosing_are_those_of_auto() -> None:
+def test_rows_for_choosing_are_candidates_of_auto() -> None:
     names = {one.name for one in candidates(drawn.tabular(), "good")}
-    assert set(study.load("auto_choice").rows()) == names
+    assert set(study.load("auto_choice").rows()) <= names
     chosen = {run.config.method.get("candidate") for run in study.load("auto").plan(1)}
     assert chosen - {None} <= names
 

@@ -17,6 +17,8 @@ from lignn.propagation.adjacency import by_type
 Rows = Any
 """A dense array or a CSR matrix, one row per node."""
 
+_POWERS = 4
+"""Power iterations of the decomposition."""
 _ROUNDING = 1e-9
 """Part of a sum below which what is left of it is rounding."""
 
@@ -123,7 +125,9 @@ def width(num_features: int, num_classes: int, neighbours: bool, labels: LabelCo
     return 2 * num_features + labels.width(num_classes) if neighbours else num_features
 
 
-def rows(problem: Problem, neighbours: bool, inputs: np.ndarray | None = None) -> Rows:
+def rows(
+    problem: Problem, neighbours: bool, inputs: np.ndarray | None = None, projection: np.ndarray | None = None
+) -> Rows:
     """Return `[X | D⁻¹A X | columns of labels]`: features, mean of the neighbours' features, other nodes' labels.
 
     A has no self-loops, so the label of a node is not in its own row. Sparse features are scaled to rows of length one.
@@ -132,27 +136,47 @@ def rows(problem: Problem, neighbours: bool, inputs: np.ndarray | None = None) -
         problem: graph, features and known labels.
         neighbours: whether to add the blocks of the neighbours; without them the rows are X.
         inputs: the columns of labels; default the neighbours' numbers of known labels, `A M_t Y`.
+        projection: P, for X P in place of X; None for X.
     """
     if not neighbours:
-        return own_features(problem)
+        return own_features(problem, projection)
     inputs = COUNTS.of(problem, problem.labels.onehot) if inputs is None else inputs
-    return beside(features(problem), inputs)
+    return beside(features(problem, projection), inputs)
 
 
-def features(problem: Problem) -> Rows:
-    """Return `[X | D⁻¹A X]`."""
+def features(problem: Problem, projection: np.ndarray | None = None) -> Rows:
+    """Return `[X | D⁻¹A X]`, or the same of X P."""
 
     def make() -> Rows:
-        own = own_features(problem)
+        own = own_features(problem, projection)
         mean = Adjacency.normalized(problem.edges.without_self_loops(), "row", self_loops=False)
         return beside(own, _in_numpy(mean) @ own)
 
-    return problem.once("features of neighbourhoods", make)
+    return problem.once(("features of neighbourhoods", _key(projection)), make)
 
 
-def own_features(problem: Problem) -> Rows:
-    """Return X; sparse rows are divided by their lengths."""
-    return problem.once("rows of features", lambda: _own_features(problem))
+def own_features(problem: Problem, projection: np.ndarray | None = None) -> Rows:
+    """Return X, or X P; sparse rows are divided by their lengths."""
+    own = problem.once("rows of features", lambda: _own_features(problem))
+    return own if projection is None else problem.once(("projected", _key(projection)), lambda: own @ projection)
+
+
+def _key(projection: np.ndarray | None) -> int | None:
+    return None if projection is None else hash(projection.tobytes())
+
+
+def principal(problem: Problem, count: int) -> np.ndarray:
+    """Return the directions (d×count) in which the features of all nodes have the largest second moments.
+
+    They are those of a randomised singular value decomposition: Halko, Martinsson and Tropp, SIAM Review 2011. Labels
+    have no part in them.
+    """
+    x = own_features(problem)
+    found = np.random.default_rng(0).standard_normal((x.shape[1], count))
+    for _ in range(_POWERS):
+        found = np.linalg.qr(x.T @ (x @ found))[0]
+    turned = np.linalg.svd(x @ found, full_matrices=False)[2]
+    return found @ turned.T
 
 
 def beside(left: Rows, right: Rows) -> Rows:

@@ -50,6 +50,7 @@ AS_INPUTS: dict[str, dict[str, Any]] = {
     "label_input": {"hops": 2, "shares": True, "label_folds": 10},
     "label_reuse": {"hops": 2, "shares": True, "label_folds": 10, "max_steps": 1},
 }
+OF_ROWS: dict[str, dict[str, Any]] = {"logistic": {}, "boosted": {"most_columns": 256}}
 """Methods that a classifier of rows can be the base of, and the options that make it this method."""
 
 MEMBERS: tuple[Mapping[str, Any], ...] = ({"method": BASELINE}, {"method": "label_input"})
@@ -91,7 +92,7 @@ def build(
     network, sizes = dict(backbone_options or {}), (num_features, num_classes)
     base = checked_base(name, base)
     if over_rows(name, base):
-        return _call(base, sizes, AS_INPUTS[name] | options, edge_types=edge_types)
+        return _call(base, sizes, AS_INPUTS[name] | OF_ROWS[base] | options, edge_types=edge_types)
     if name in ROWS:
         return _call(name, sizes, options, edge_types=None)
 
@@ -109,7 +110,9 @@ def build(
             return _call(name, sizes, network | options, generator=generator)
         case "base":
             more: dict[str, Any] = {"backbone_options": network, "generator": generator, "edge_types": edge_types}
-            of_base = {option: options.pop(option) for option in ("loss", "label_folds") if option in options}
+            of_base = {
+                option: options.pop(option) for option in ("loss", "label_folds", "most_columns") if option in options
+            }
             more |= {option: value for option, value in of_base.items() if option in METHODS[base].parameters}
             inner = build(base, num_features, num_classes, backbone=backbone, **more)
             return _call(name, (inner,), options)

@@ -31,6 +31,7 @@ from lignn.methods.neighbourhood import (
     Rows,
     beside,
     features,
+    principal,
     rows,
     width,
     with_presence,
@@ -77,6 +78,8 @@ class Tabular(Method):
         max_steps: how often predictions are fed back at most; 0 for never.
         tol: root mean square change of the predictions at which they have converged; 0 to take all steps.
         edge_types: names of the types of edges whose labels are counted apart; None for all edges together.
+        most_columns: number of features beyond which their leading principal directions take their place, this number
+            of them in a row with the neighbours' block; 0 for no limit.
 
     Attributes:
         chosen: the place of the variant that is used among those that were fitted.
@@ -84,6 +87,7 @@ class Tabular(Method):
     """
 
     first: Tabular | None
+    projection: Tensor | None
 
     def __init__(
         self,
@@ -96,6 +100,7 @@ class Tabular(Method):
         max_steps: int = 0,
         tol: float = 0.0,
         edge_types: Sequence[str] | None = None,
+        most_columns: int = 0,
     ) -> None:
         super().__init__()
         if label_folds < 0 or label_folds == 1:
@@ -103,7 +108,10 @@ class Tabular(Method):
         if max_steps and not label_folds:
             raise ConfigError("label_folds: labels must be hidden if predictions are fed back; give at least 2")
         self.labels = LabelColumns(hops, tuple(edge_types or ()), shares)
-        self.columns = width(num_features, num_classes, neighbours, self.labels)
+        projected = 0 < most_columns < num_features
+        kept = most_columns // (1 + neighbours) if projected else num_features
+        self.columns = width(kept, num_classes, neighbours, self.labels)
+        self.register_buffer("projection", torch.zeros(num_features, kept) if projected else None)
         if not self.columns:
             raise InputError("the graph has no features, and neighbours=False leaves nothing else; leave it out")
         self.neighbours, self.label_folds = neighbours, label_folds
@@ -112,7 +120,8 @@ class Tabular(Method):
         self.chosen: int | None = None
         one_step = (num_features, num_classes, neighbours, hops, shares, label_folds)
         fed_back = self.takes_labels and max_steps > 0
-        self.first = type(self)(*one_step, edge_types=edge_types) if fed_back else None
+        last = {"edge_types": edge_types, "most_columns": most_columns}
+        self.first = type(self)(*one_step, **last) if fed_back else None  # type: ignore[arg-type]
         self.reset()
 
     def reset(self) -> None:
@@ -139,6 +148,9 @@ class Tabular(Method):
     def learn(self, problem: Problem) -> bool:
         """Fit to the known nodes of the problem."""
         labels = problem.labels
+        if self.projection is not None:
+            directions = principal(problem, min(self.projection.shape[1], labels.num_nodes))
+            self.projection[:, : directions.shape[1]] = torch.from_numpy(directions)
         if not (self.takes_labels and self.label_folds):
             self._fit(problem, [(labels.mask, labels.onehot)])
             return True
@@ -165,11 +177,16 @@ class Tabular(Method):
     def _table(self, problem: Problem, parts: Sequence[tuple[Tensor, Tensor]]) -> Rows:
         """Return rows of all nodes; those of each part have the labels of its state, others have none."""
         if not self.neighbours:
-            return rows(problem, False)
+            return rows(problem, False, projection=self._projected)
         inputs = np.zeros((problem.labels.num_nodes, self.labels.width(problem.labels.num_classes)))
         for nodes, state in parts:
             inputs[nodes.numpy()] = self.labels.of(problem, state)[nodes.numpy()]
-        return rows(problem, True, inputs)
+        return rows(problem, True, inputs, self._projected)
+
+    @property
+    def _projected(self) -> np.ndarray | None:
+        """The directions as they are saved; None for all features."""
+        return None if self.projection is None else self.projection.cpu().double().numpy()
 
     def probabilities(self, problem: Problem, state: Tensor, variant: int | None = None) -> Tensor:
         """Return the probabilities of all nodes for a label state (n×c)."""
@@ -250,7 +267,7 @@ class BoundNeighbourhood(BoundTabular):
         without_all = sums - (known_weights * given[known]).sum(1, keepdims=True)
         changed = without_rounding(np.concatenate([sums, without_all, without, instead], axis=1), sums)
         inputs = np.hstack([columns.shown(each) for each in changed])
-        table = beside(features(self.problem)[np.full(len(inputs), node)], inputs)
+        table = beside(features(self.problem, self.method._projected)[np.full(len(inputs), node)], inputs)
         now, nothing, *others = self.method.scores(table, labels.multilabel, None)[:, number].tolist()
         gains, shares = torch.zeros(2, labels.num_nodes, dtype=torch.float64)
         shares[known] = now - torch.tensor(others[: len(known)], dtype=torch.float64)

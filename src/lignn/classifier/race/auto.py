@@ -123,7 +123,9 @@ def setup_of(given: Mapping[str, Any], graph: Graph, split: Split | None) -> Set
     divided = tuple(folds(graph, known, parts, spec.values["seed"]))
     if not divided:
         raise InputError(f"{graph.name}: too few labels to choose a model by; label some more, or name a method")
-    labels = Classes.of(graph).known(graph, known.train & graph.labelled, spec.dtype)
+    classes = Classes.of(graph)
+    labels = classes.known(graph, known.train & graph.labelled, spec.dtype)
+    imbalance.weighted(spec, classes, labels)  # refuses weights of classes that are not there
     return Setup(graph, divided, found, common, imbalance.metric_of(spec, labels), BUDGET[quality])
 
 

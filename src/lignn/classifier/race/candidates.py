@@ -19,7 +19,7 @@ PARTS: tuple[Part, ...] = ("features", "edges", "labels")
 
 _WAYS: dict[str, tuple[str, ...]] = {
     "fast": (BASELINE, "correct_and_smooth", "label_input"),
-    "good": (BASELINE, "correct_and_smooth", "label_input", "lignn"),
+    "good": (BASELINE, "correct_and_smooth", "label_input", "label_reuse", "lignn"),
     "best": (BASELINE, "correct_and_smooth", "label_input", "label_reuse", "lignn"),
 }
 _PASSES = 10
@@ -158,7 +158,7 @@ def _with_network(method: str, backbone: str) -> list[Candidate]:
     edges: tuple[Part, ...] = ("edges",) if kind.uses_edges else ()
     name, shown = f"{backbone}/{method}", title(method, backbone)
     of: dict[str, Any] = {"backbone": backbone, "family": backbone}
-    late = 0 if kind.tried_from == QUALITIES[0] or kind.knows_types else 2  # attention is slow
+    late = 0 if kind.tried_from == QUALITIES[0] or kind.knows_types else 3  # attention is slow
     if method == BASELINE:
         return [Candidate(backbone, shown, method, ("features", *edges), stage=late, **of)]
     if method != "correct_and_smooth" and not edges:

@@ -147,7 +147,8 @@ class Search:
         cost = {each: self.cost(each) for each, one in enumerate(candidates) if one.stage == stage}
         there = sorted(cost, key=lambda each: cost[each])
         if not stage:
-            self._spent = folds * sum(cost[each] for each in there)
+            parts = {self.setup.inside(each) for each in there}
+            self._spent = folds * sum(cost[each] for each in there if each not in parts)
             return there
         found = []
         for each in there:

@@ -13,13 +13,13 @@ BUDGET: dict[Quality, float] = {"fast": 1e11, "good": 4e11, "best": 4e12}
 """Work of the trials of the first rung; 1e10 is about a second of a core. Stage 0 starts whatever it takes."""
 
 _HIDDEN, _EPOCHS, _BACKWARD = 64, 200, 3
-_PASSES = {"label_reuse": 6.0, "lignn": 4.0}
+_PASSES = {"label_reuse": 3.0, "lignn": 2.0}
 """Passes of an epoch through the network, in units of one that is differentiated."""
 _SPARSE = 3.0
 """A multiplication of a sparse product, in units of one of a dense product."""
 _OVERHEAD = 2e7
 """What an epoch takes on the smallest graph, in multiplications."""
-_ROUNDS, _STEPS = 400, 1500
+_ROUNDS, _STEPS, _COLUMNS = 400, 1500, 256
 
 
 def work(candidate: Candidate, graph: Graph, known: int) -> float:
@@ -29,11 +29,14 @@ def work(candidate: Candidate, graph: Graph, known: int) -> float:
     if candidate.backbone is None:
         columns = max(entries / n, 1.0) * (1 + ("edges" in candidate.uses))
         if candidate.family == "boosted":
+            columns = min(columns, _COLUMNS)
             return _ROUNDS * classes * known * columns
         return (_STEPS * classes * known * columns if candidate.family else 100 * edges * classes) + entries
     options = candidate.parameters.get("backbone_options", {})
     layers = options.get("num_layers", 2)
-    one = _SPARSE * (entries + layers * edges) * _HIDDEN + (layers - 1) * n * _HIDDEN**2
+    inner = layers - 2
+    one = _SPARSE * (entries * _HIDDEN + edges * (_HIDDEN * (inner + 1) + classes))
+    one += n * _HIDDEN * (_HIDDEN * inner + classes)
     if candidate.backbone == "gat":
         one += 8 * _SPARSE * layers * edges * _HIDDEN
     epochs = candidate.trial.get("max_epochs", _EPOCHS)
