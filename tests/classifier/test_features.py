@@ -234,7 +234,7 @@ def test_a_checkpoint_knows_the_table_and_the_choice_of_features():
     split = small_split()
 
     def identity(graph, **parameters):
-        return Spec.resolve(NodeClassifier(**parameters).get_params(deep=False)).identity(graph, split)
+        return Spec.resolve(parameters).identity(graph, split)
 
     graph = tabular()
     assert identity(graph) == identity(tabular(), features="auto")

@@ -23,7 +23,7 @@ CLASSES = Classes(("a", "b", "c"), multilabel=False)
 
 
 def settings(**given):
-    return Spec.resolve(NodeClassifier(**given).get_params())
+    return Spec.resolve(given)
 
 
 def labels(y, num_classes=3):

@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from lignn import NodeClassifier
 from lignn.backbones import GCN
 from lignn.classifier.spec import Spec
-from lignn.cli.fit import resolved
 from lignn.declarations import POLICY, PRESETS
 from lignn.equilibrium import Implicit, LastStep
 from lignn.equilibrium.solvers import Anderson, Picard
@@ -17,7 +15,7 @@ from lignn.methods.masking import ShareOfTraining
 
 
 def settings(**parameters):
-    return Spec.resolve(NodeClassifier(**parameters).get_params())
+    return Spec.resolve(parameters)
 
 
 def build(num_features=5, num_classes=3, **parameters):
@@ -91,17 +89,17 @@ def test_where_the_contraction_is_not_proved_fewer_labels_are_hidden():
 
 
 def test_settings_that_are_written_before_the_contraction_is_chosen_leave_open_what_follows_from_it():
-    written = resolved(settings())
+    written = settings().plain()
     assert written["contraction"] == "auto"
     assert not written.keys() & {"mask_rate", "weight_decay", "input_dropout"}
     again = settings(**written)
     assert again.with_contraction("free").values["mask_rate"] == 0.5
     assert again.values == settings().values
-    assert resolved(settings(mask_rate=0.3))["mask_rate"] == 0.3
-    assert resolved(settings().with_contraction("proved"))["mask_rate"] == 0.8
+    assert settings(mask_rate=0.3).plain()["mask_rate"] == 0.3
+    assert settings().with_contraction("proved").plain()["mask_rate"] == 0.8
     assert again.relaxed.values == settings().relaxed.values
-    assert resolved(settings().relaxed)["weight_decay"] == 0.0
-    assert resolved(settings(weight_decay=1e-3))["weight_decay"] == 1e-3
+    assert settings().relaxed.plain()["weight_decay"] == 0.0
+    assert settings(weight_decay=1e-3).plain()["weight_decay"] == 1e-3
 
 
 def test_a_built_method_may_be_taught():
@@ -222,7 +220,7 @@ def test_wrong_parameters_are_one_sentence(parameters, message):
 
 def test_rules_of_the_policy_are_values_that_are_checked():
     rules = {name: POLICY[name].off for name in POLICY}
-    assert {name: Spec.resolve(NodeClassifier().get_params()).values[name] for name in POLICY} == {
+    assert {name: Spec.resolve({}).values[name] for name in POLICY} == {
         "least_epochs": 100,
         "averaged_epochs": 30,
         "evaluate_every": 5,
@@ -232,7 +230,7 @@ def test_rules_of_the_policy_are_values_that_are_checked():
         "sure": 0.9,
         "pooled": 50,
     }
-    off = Spec.resolve(NodeClassifier(policy=rules).get_params())
+    off = Spec.resolve({"policy": rules})
     assert {name: off.values[name] for name in POLICY} == rules
     assert (off.training.averaged_epochs, off.training.evaluate_every, off.training.sure) == (1, 1, 0)
     wrong_ones = [
@@ -243,4 +241,4 @@ def test_rules_of_the_policy_are_values_that_are_checked():
     ]
     for wrong, said in wrong_ones:
         with pytest.raises(ConfigError, match=said):
-            Spec.resolve(NodeClassifier(policy=wrong).get_params())
+            Spec.resolve({"policy": wrong})

@@ -84,7 +84,7 @@ def test_a_checkpoint_belongs_to_its_types_and_directions():
     graph, split = typed_graph(), small_split()
 
     def identity(graph, **parameters):
-        settings = Spec.resolve(NodeClassifier(backbone="rgcn", **parameters).get_params(deep=False))
+        settings = Spec.resolve({"backbone": "rgcn", **parameters})
         return settings.identity(graph, split)
 
     changed = graph.replace(edge_type=1 - graph.edge_type)

@@ -86,7 +86,7 @@ def test_help_shows_the_defaults_of_every_preset(monkeypatch: pytest.MonkeyPatch
     assert {name: signature[name].default for name in DEFAULTS} == DEFAULTS
     assert set(DEFAULTS) == {name for name, parameter in PARAMETERS.items() if not parameter.optional}
     shown = " ".join(outcome("fit", "--help").out.replace("│", " ").split())
-    for name, value in Spec.resolve(NodeClassifier().get_params(deep=False)).values.items():
+    for name, value in Spec.resolve({}).values.items():
         if value is not None and name in PARAMETERS and PARAMETERS[name].kind in ("number", "whole number"):
             assert f"[default: ({value}" in shown or f"[default: ({value:g}" in shown, name
     assert "[default: (0.5; paper: 0.0)]" in shown  # dropout

@@ -132,7 +132,7 @@ def test_a_plan_counts_hidden_layers_that_are_propagated(tmp_path):
     store = stored(random_graph(N), tmp_path / "s")
 
     def layers(**settings):
-        return plan(Spec.resolve(NodeClassifier(**options(**settings)).get_params()), store).kept["hidden layers"]
+        return plan(Spec.resolve(options(**settings)), store).kept["hidden layers"]
 
     for backbone in ("gcn", "sage", "gin", "rgcn"):
         assert layers(backbone=backbone) == 0

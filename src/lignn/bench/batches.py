@@ -16,7 +16,6 @@ from torch import Generator, Tensor
 from lignn import datasets
 from lignn.bench.communities import write_tables
 from lignn.bench.timing import Record, Timing, record
-from lignn.classifier import NodeClassifier
 from lignn.classifier.fit import assembled
 from lignn.classifier.spec import Spec
 from lignn.equilibrium import Implicit, Solution
@@ -82,7 +81,7 @@ class Side:
     """
 
     def __init__(self, graph: StoredGraph, split: Split, batch_parts: int | None) -> None:
-        settings = Spec.resolve(NodeClassifier(**SETTINGS).get_params(deep=False))
+        settings = Spec.resolve(SETTINGS)
         assembly = assembled(settings, graph, KnownLabels.of(graph, split.train), split.test)
         self.method, self.problem = assembly.method, assembly.training
         self.batch_parts, self.carry = batch_parts, Carry()

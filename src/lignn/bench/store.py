@@ -85,7 +85,7 @@ def _train(arguments: tuple[str, str, dict[str, Any], str]) -> dict[str, Any]:
     path, side, parameters, memory = arguments
     stored, planned = StoredGraph(path), None
     if side == "streamed":
-        settings = Spec.resolve(NodeClassifier(**parameters).get_params(deep=False))
+        settings = Spec.resolve(parameters)
         plan = planning.plan(settings, stored, planning.parse_bytes(memory))
         plan.within(planning.parse_bytes(memory))
         stored, planned = stored.replace(keeps_features=plan.keeps_features), plan.total / 2**20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
 from sklearn.base import BaseEstimator
@@ -29,49 +29,6 @@ NO_GRAPH = (
     "the model was saved without the graph it was trained on, which this needs; "
     "give it another graph, predict(graph), or save it with its graph"
 )
-
-
-class Model(Protocol):
-    """All that a prediction on another graph needs; `Fitted` has it, and a graph of its own.
-
-    Attributes:
-        spec: the settings it was fitted with.
-        classes: the classes that it tells apart.
-        history: history of training.
-        calibration: None if not wanted, or if there were too few held-out labels.
-        preparation: makes features of the columns of tables; None if features are taken as they are.
-        metric: the validation score that chose the epoch.
-        method: the trained method.
-        inputs: the features that the method takes if there is no preparation.
-        leaderboard: the race that chose it; None if its method was named.
-    """
-
-    @property
-    def spec(self) -> Spec: ...  # noqa: D102
-
-    @property
-    def classes(self) -> Classes: ...  # noqa: D102
-
-    @property
-    def history(self) -> History: ...  # noqa: D102
-
-    @property
-    def calibration(self) -> Calibration | None: ...  # noqa: D102
-
-    @property
-    def preparation(self) -> FeatureTransform | None: ...  # noqa: D102
-
-    @property
-    def metric(self) -> Metric: ...  # noqa: D102
-
-    @property
-    def method(self) -> Method: ...  # noqa: D102
-
-    @property
-    def inputs(self) -> Inputs: ...  # noqa: D102
-
-    @property
-    def leaderboard(self) -> Leaderboard | None: ...  # noqa: D102
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +89,7 @@ class Fitted:
 
 @dataclass(frozen=True, eq=False)
 class HandedOn:
-    """A model without the graph it was trained on: no features, labels or ids of it; see `Model`."""
+    """A model without the graph it was trained on: no features, labels or ids of it; see `Fitted`."""
 
     spec: Spec
     classes: Classes
@@ -143,6 +100,10 @@ class HandedOn:
     method: Method
     inputs: Inputs
     leaderboard: Leaderboard | None = None
+
+
+Model = Fitted | HandedOn
+"""All that a prediction on another graph needs; `Fitted` has a graph of its own besides."""
 
 
 def with_graph(model: Model) -> Fitted:

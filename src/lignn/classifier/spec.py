@@ -44,7 +44,7 @@ from lignn.declarations import (
 )
 from lignn.equilibrium import GRADIENTS
 from lignn.equilibrium.solvers import BY_NAME, Solver
-from lignn.errors import ConfigError, unknown
+from lignn.errors import ConfigError, did_you_mean, unknown
 from lignn.graph import Graph, Split
 from lignn.methods import Method
 from lignn.methods.registry import network_options, over_rows
@@ -153,12 +153,21 @@ class Spec:
         follows = {} if kind == _PROVED else self.unproved
         return replace(self, values={**self.values, **follows, "contraction": kind})
 
-    @property
-    def undecided(self) -> frozenset[str]:
-        """Names of values that a fit may change: they follow from a choice that it makes."""
+    def plain(self) -> dict[str, Any]:
+        """Return every parameter as a file of settings has it, the preset's among them.
+
+        A value that only a preset can have is left out: the preset sets it again. So is one that the network does not
+        have, and one that a fit may still change, since it follows from a choice that the fit makes.
+        """
         relaxed = {} if self.relaxed is None else self.relaxed.values
-        changed = (name for name, value in relaxed.items() if value != self.values[name])
-        return frozenset(changed) | frozenset(self.unproved if self.chooses_contraction else ())
+        left_out = {name for name, value in relaxed.items() if value != self.values[name]}
+        left_out |= {*(self.unproved if self.chooses_contraction else ())}
+        left_out |= {name for name in OF_NETWORK if name not in self.network()}
+        offered = [name for name in PARAMETERS if name not in left_out]
+        values = {name: value for name, value in self.values.items() if name in offered and value != HELD_BACK}
+        options = {"policy": self.given.get("policy") or {}} | {name: getattr(self, name) for name in _OPTIONS}
+        tables = {name: dict(table) for name, table in options.items()}
+        return {"method": self.method, "backbone": self.backbone, **values, **tables}
 
     @property
     def relaxed(self) -> Spec | None:
@@ -291,6 +300,8 @@ def _check_solver(given: Mapping[str, Any]) -> None:
 def check_values(parameters: Mapping[str, Any]) -> None:
     """Raise if a parameter cannot have its value, whatever the method."""
     for name, value in parameters.items():
+        if name not in PARAMETERS:
+            raise ConfigError(f"NodeClassifier has no parameter {name!r}; {did_you_mean(name, PARAMETERS)}")
         _check_value(name, value)
 
 

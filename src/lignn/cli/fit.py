@@ -89,6 +89,7 @@ def _fit(
 ) -> None:
     """Train one method, save it and tell how good it is."""
     from lignn.classifier import NodeClassifier
+    from lignn.classifier.spec import Spec
     from lignn.cli import feature_block, fit_summary, progress, reading
     from lignn.processes import joined
 
@@ -98,8 +99,8 @@ def _fit(
     with joined() as processes, running.alone(processes.is_first):
         parameters = running.resumed(parameters) if resume else running.fresh(parameters)
         classifier = NodeClassifier(**{"method": DEFAULT_METHOD, **parameters})
-        resolved, quiet = _resolved(classifier), as_json or not processes.is_first
-        data = _read(graph, classifier, workers, memory, quiet)
+        spec, quiet = Spec.resolve(classifier.get_params(deep=False)), as_json or not processes.is_first
+        data, resolved = _read(graph, spec, workers, memory, quiet), spec.plain()
         with running.kept(resolved, data, processes.is_first):
             try:
                 sign = METRICS[resolved.get("metric", DEFAULT_METRIC)].sign
@@ -119,58 +120,35 @@ def _fit(
     fit_summary.say(classifier, out, report, as_json, no_graph, training_scores)
 
 
-def _read(named: NamedGraph, classifier: NodeClassifier, workers: int, memory: str | None, quiet: bool) -> Graph:
+def _read(named: NamedGraph, spec: Spec, workers: int, memory: str | None, quiet: bool) -> Graph:
     """Return a graph in memory, or a stored one, of which a plan says what is kept in memory."""
     from lignn.cli import reading, stored
     from lignn.errors import InputError
 
     if (store := stored.opened(named)) is not None:
-        return _planned(classifier, store, memory, quiet)
+        return _planned(spec, store, memory, quiet)
     refuse_several(workers, named.graph)
     if memory is not None:
         raise InputError(f"--memory: {named.graph} is read into memory; for less, make a store by lignn store build")
-    features = _resolved(classifier)["features"]
+    features = spec.values["features"]
     data = reading.read(named.source(features), quiet)
     _warn_of_scale(data, features)
     reading.tell(data, quiet)
     return data
 
 
-def _planned(classifier: NodeClassifier, graph: StoredGraph, memory: str | None, quiet: bool) -> Graph:
+def _planned(spec: Spec, graph: StoredGraph, memory: str | None, quiet: bool) -> Graph:
     """Choose what to keep in memory, time a step, and print the plan."""
     from lignn.classifier import planning
-    from lignn.classifier.spec import Spec
 
-    settings = Spec.resolve(classifier.get_params(deep=False))
     allowed = None if memory is None else planning.parse_bytes(memory)
-    chosen = planning.plan(settings, graph, allowed)
+    chosen = planning.plan(spec, graph, allowed)
     chosen.within(allowed)
     graph = graph.replace(keeps_features=chosen.keeps_features)
-    chosen = planning.timed(chosen, settings, graph)
+    chosen = planning.timed(chosen, spec, graph)
     if not quiet:
         typer.echo(str(chosen), err=True)
     return graph
-
-
-def _resolved(classifier: NodeClassifier) -> dict[str, Any]:
-    from lignn.classifier.spec import Spec
-
-    return resolved(Spec.resolve(classifier.get_params(deep=False)))
-
-
-def resolved(settings: Spec) -> dict[str, Any]:
-    """Return every setting, the preset's among them; without those that the network does not have.
-
-    A value that only a preset can have is left out: the preset sets it again. So is one that `fit` may still change.
-    """
-    from lignn.declarations import HELD_BACK, OF_NETWORK, PARAMETERS
-
-    left_out = {name for name in OF_NETWORK if name not in settings.network()} | settings.undecided
-    offered = [name for name in PARAMETERS if name not in left_out]
-    values = {name: value for name, value in settings.values.items() if name in offered and value != HELD_BACK}
-    options: dict[str, Any] = {"policy": dict(settings.given.get("policy") or {})}
-    options |= {"method_options": dict(settings.method_options), "backbone_options": dict(settings.backbone_options)}
-    return {"method": settings.method, "backbone": settings.backbone, **values, **options}
 
 
 def _warn_of_scale(graph: Graph, features: str) -> None:

@@ -64,15 +64,8 @@ def fit(
                     f"interrupted; the fits so far are kept in {running.checkpoint}; go on with: {again}", err=True
                 )
                 raise typer.Exit(130) from None
-            running.save(classifier, resolved(classifier), with_graph)
+            running.save(classifier, classifier._fitted.spec.plain(), with_graph)
     _say(classifier, out, page, as_json, with_graph, training_scores)
-
-
-def resolved(classifier: NodeClassifier) -> dict[str, Any]:
-    """Return every setting of the model that was found, for `lignn fit --config`."""
-    from lignn.cli.fit import resolved as of_settings
-
-    return of_settings(classifier._fitted.spec)
 
 
 def _say(

@@ -14,7 +14,6 @@ from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Any
 
-from lignn.classifier import NodeClassifier
 from lignn.classifier.spec import Spec
 from lignn.datasets.sources import Source
 from lignn.declarations import DEFAULT_METHOD, METHODS, METHODS_WITH, METRICS, OF_NETWORK, PARAMETERS, Range
@@ -94,7 +93,7 @@ def space(parameters: Mapping[str, Any]) -> dict[str, Range | tuple[Any, ...]]:
     if method in METHODS and (METHODS[method].network in ("none", "rows") or over_rows(method, base)):
         name = f"{method} over {base}" if over_rows(method, base) else method
         raise ConfigError(f"{name} has nothing to train and nothing to tune; choose another method")
-    preset = Spec.resolve(NodeClassifier(**parameters).get_params(deep=False))
+    preset = Spec.resolve(parameters)
     has = {name for name in SPACE if method in METHODS_WITH[name]} - set(OF_NETWORK) | set(preset.network())
     free = {name: values for name, values in SPACE.items() if name in has and name not in parameters}
     if not free:
