@@ -98,7 +98,7 @@ class Spec:
             resolved: values of a saved model, used instead of the preset's, which may have changed since.
         """
         check_values(parameters)
-        parameters = _completed(parameters)
+        as_given, parameters = parameters, _completed(parameters)
         method, backbone = parameters["method"], parameters["backbone"]
         if not isinstance(method, str | Method):
             raise ConfigError(f"method: a name or a Method is needed, got {method!r}")
@@ -126,7 +126,7 @@ class Spec:
             del given["contraction"]  # the saved model has the one that was chosen
         defaults = preset if resolved is None else resolved
         values = {**rules, **defaults, **given, **own}
-        return cls(dict(parameters), method, backbone, values, frozenset(given), *options)
+        return cls(dict(as_given), method, backbone, values, frozenset(given), *options)
 
     @property
     def name(self) -> str:
@@ -185,7 +185,7 @@ class Spec:
         """What the preset has instead of its values if the contraction is not proved."""
         if not isinstance(self.method, str):
             return {}
-        values = METHODS[self.method].unproved.get(self.given["preset"], {})
+        values = METHODS[self.method].unproved.get(self.values["preset"], {})
         return {name: value for name, value in values.items() if name not in self.explicit}
 
     @property
