@@ -217,10 +217,21 @@ class Work:
         weights = None if all(weight is None for weight in given) else given
         if weights is not None and None in weights:
             raise InputError("edges: either all edges of a request have a weight, or none")
-        draft = self._flushed().draft.with_edges(ends, weights, kinds)
+        columns = self._columns_of_edges(changes)
+        draft = self._flushed().draft.with_edges(ends, weights, kinds, columns)
+        if columns is not None:
+            return replace(self, draft=draft, labels={}), list(changes)
         olds = self._old_edges(changes, ends)
         made = [replace(c, old=old) for c, old in zip(changes, olds, strict=True) if old is None or old != c.new]
         return replace(self, draft=draft, labels={}) if made else self, made
+
+    def _columns_of_edges(self, changes: Sequence[Change]) -> list[dict[str, Any]] | None:
+        """Return what new edges carry; values that are not given are missing. None if no edge names any."""
+        given, rows = [change.new.get("columns") for change in changes], self.draft.graph.edge_table
+        if all(each is None for each in given):
+            return None
+        names = () if rows is None else rows.rows.column_names
+        return [{**dict.fromkeys(names), **(each or {})} for each in given]
 
     def _without_edges(self, changes: Sequence[Change]) -> tuple[Work, list[Change]]:
         ends, kinds = self._pairs(changes)

@@ -74,12 +74,13 @@ class NewNode(Body):
 
 
 class Edge(Body):
-    """An edge; in an undirected graph it counts in both directions."""
+    """An edge; in an undirected graph it counts in both directions. `columns` is what it carries, such as an amount."""
 
     source: Id
     target: Id
     weight: Annotated[Number, Field(ge=0, le=1e30)] | None = None
     type: Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)] | None = None
+    columns: dict[str, Number | bool | Cell | None] | None = None
 
 
 class NodesBody(Body):

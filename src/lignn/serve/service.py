@@ -166,6 +166,7 @@ class Service:
                 "undirected": graph.is_undirected,
                 "edge_types": list(graph.edge_types or ()),
                 "weights": graph.edge_weight is not None,
+                "edge_columns": [] if graph.edge_table is None else graph.edge_table.rows.column_names,
             },
             "classes": list(state.class_names),
             "new_classes": list(state.new_classes),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from starlette.exceptions import HTTPException
@@ -28,8 +28,9 @@ def _edges(edges: Sequence[Edge], gone: bool = False) -> list[Change]:
     ]
 
 
-def _value(edge: Edge) -> dict[str, float]:
-    return {} if edge.weight is None else {"weight": edge.weight}
+def _value(edge: Edge) -> dict[str, Any]:
+    given = {"weight": edge.weight, "columns": edge.columns}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 @router.post("/nodes", response_model=ChangeOut)
@@ -82,7 +83,7 @@ async def change_features(
 
 @router.put("/edges", response_model=ChangeOut, dependencies=[Writable])
 async def put_edges(body: EdgesBody, service: TheService, who: Who, expected: Expected) -> Response:
-    """Add edges; one that is there already gets the new weight."""
+    """Add edges; one that is there already gets the new weight, and one that carries columns comes beside it."""
     outcome = await service.change(Request(_edges(body.edges), who, expected))
     return versioned(told(outcome, _ends(body.edges)))
 
