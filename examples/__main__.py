@@ -20,6 +20,7 @@ PICTURES = EXAMPLES.parent / "docs" / "images" / "examples"
 PAGE = EXAMPLES.parent / "docs" / "get_started" / "examples.md"
 NAMES = (
     "payments",
+    "fraud",
     "live_labels",
     "images",
     "heterophily",
