@@ -155,7 +155,6 @@ class MethodDeclaration:
         presets: values of these parameters by preset.
         unproved: what differs in them if the contraction is not proved: labels that may act strongly have to be seen.
         residual: what differs in them over a residual network.
-        compared: whether `lignn compare` includes it by default.
     """
 
     title: str
@@ -166,7 +165,6 @@ class MethodDeclaration:
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     unproved: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     residual: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    compared: bool = False
 
 
 _SOLVER = ("solver", "tol", "max_steps")
@@ -187,9 +185,8 @@ METHODS: dict[str, MethodDeclaration] = {
         ("loss",),
         frozenset({"features"}),
         _LOSS,
-        compared=True,
     ),
-    "lpa": MethodDeclaration("LPA", "label propagation: no network, no features", "none", _SOLVER, compared=True),
+    "lpa": MethodDeclaration("LPA", "label propagation: no network, no features", "none", _SOLVER),
     "correct_and_smooth": MethodDeclaration(
         "{} + C&S",
         "Correct and Smooth: label propagation after the trained network",
@@ -197,7 +194,6 @@ METHODS: dict[str, MethodDeclaration] = {
         ("loss", "label_folds", "most_columns"),
         _FEATURES,
         {name: {**_LOSS[name], **_HIDDEN[name]} for name in _LOSS},
-        compared=True,
     ),
     "label_input": MethodDeclaration(
         "Label Input {}",
@@ -205,7 +201,6 @@ METHODS: dict[str, MethodDeclaration] = {
         "labels",
         ("mask_rate", "loss"),
         presets=_HALF,
-        compared=True,
     ),
     "label_reuse": MethodDeclaration(
         "Label Reuse {}",
@@ -213,7 +208,6 @@ METHODS: dict[str, MethodDeclaration] = {
         "labels",
         ("mask_rate", "loss"),
         presets=_HALF,
-        compared=True,
     ),
     "lignn": MethodDeclaration(
         "LI-{}",
@@ -270,7 +264,6 @@ METHODS: dict[str, MethodDeclaration] = {
                 "contraction": "free",
             }
         },
-        compared=True,
     ),
     "lae": MethodDeclaration(
         "LaE {}",
@@ -538,52 +531,6 @@ def is_race(parameters: Mapping[str, Any]) -> bool:
     there = {name: value for name, value in parameters.items() if value is not None}
     given = {name for name, value in there.items() if name not in DEFAULTS or value != DEFAULTS[name]}
     return bool(given & {*OF_RACE}) or given <= {*SHARED}
-
-
-@dataclass(frozen=True)
-class Compared:
-    """A row of `lignn compare`: a method, over a network if it has one.
-
-    Attributes:
-        method: name of the method.
-        title: how people write it; `{}` stands for the network.
-        options: more options of the method.
-        labels: whether known labels are inputs.
-    """
-
-    method: str
-    title: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-    labels: bool = True
-
-    @property
-    def has_network(self) -> bool:
-        """Whether there is a row for each network."""
-        return METHODS[self.first_stage].network not in ("rows", "none")
-
-    @property
-    def of_network(self) -> tuple[str, ...]:
-        """Parameters that the method has over a network only, if a classifier of rows takes the network's place."""
-        declared = METHODS[self.method]
-        return declared.parameters if declared.network == "labels" and not self.has_network else ()
-
-    @property
-    def first_stage(self) -> str:
-        """The method whose predictions Correct and Smooth takes, or the classifier of rows; otherwise the method."""
-        return self.options.get("base", self.method)
-
-
-COMPARED: dict[str, Compared] = {
-    name: Compared(name, method.title, labels=name != BASELINE) for name, method in METHODS.items() if method.compared
-}
-for _rows in ("logistic", "boosted"):
-    _title = METHODS[_rows].title
-    COMPARED[f"{_rows}/features"] = Compared(_rows, f"{_title}, features only", {"neighbours": False}, labels=False)
-    COMPARED[_rows] = Compared(_rows, f"{_title} of neighbourhoods")
-    COMPARED[f"{_rows}/smoothed"] = Compared("correct_and_smooth", f"{_title} + C&S", {"base": _rows})
-for _way, _words in (("label_input", "labels as inputs"), ("label_reuse", "labels fed back")):
-    COMPARED[f"boosted/{_way}"] = Compared(_way, f"{METHODS['boosted'].title}, {_words}", {"base": "boosted"})
-"""The rows of `lignn compare` by name; the network alone is the first one."""
 
 
 def written(backbone: str) -> str:

@@ -1,5 +1,6 @@
 import base64
 import re
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -7,10 +8,9 @@ import pytest
 
 from lignn.errors import InputError
 from lignn.evaluation import compare_report
-from lignn.evaluation.compare import METHODS
-from tests.evaluation.test_compare import comparison
+from tests.evaluation.test_compare import MODELS, comparison
 
-SCORES = {method: [0.1 * number, 0.1 * number + 0.05] for number, method in enumerate(METHODS, 1)}
+SCORES = {method: [0.1 * number, 0.1 * number + 0.05] for number, method in enumerate(MODELS, 1)}
 
 
 def test_one_file_with_everything_in_it(tmp_path: Path) -> None:
@@ -20,7 +20,7 @@ def test_one_file_with_everything_in_it(tmp_path: Path) -> None:
     assert not re.findall(r'(?:src|href)="(?!data:|#)', text)
     assert "prefers-color-scheme: dark" in text
     assert 'name="viewport"' in text
-    for title in ("GCN", "LPA", "GCN + C&amp;S", "Label Input GCN", "Label Reuse GCN", "LI-GCN"):
+    for title in ("GCN", "LPA", "GCN + C&amp;S", "Label Input GCN", "Label Reuse GCN (10)", "LI-GCN, free"):
         assert f">{title}<" in text
     assert "62.50 ± 3.54" in text
     picture = re.search(r"data:image/svg\+xml;base64,([^\"]+)", text)
@@ -31,7 +31,7 @@ def test_one_file_with_everything_in_it(tmp_path: Path) -> None:
 def test_names_are_escaped(tmp_path: Path) -> None:
     found = comparison(SCORES)
     file = tmp_path / "report.html"
-    compare_report.write(type(found)({**found.graph, "name": "<b>&"}, "gcn", {}, found.results, None), file)
+    compare_report.write(replace(found, graph={**found.graph, "name": "<b>&"}, guess=None), file)
     text = file.read_text(encoding="utf-8")
     assert "<b>" not in text
     assert "Do labels help on &lt;b&gt;&amp;?" in text
@@ -40,9 +40,9 @@ def test_names_are_escaped(tmp_path: Path) -> None:
 def test_the_picture_shows_every_run() -> None:
     upper, lower = compare_report.draw(comparison(SCORES)).axes
     dots = [tuple(round(x, 6) for x in path.get_offsets()[:, 0]) for path in upper.collections]
-    assert dots == [(10.0 * n, 10.0 * n + 5) for n in range(1, len(METHODS) + 1)]
-    assert [label.get_text() for label in upper.get_yticklabels()][5] == "LI-GCN"
-    assert len(lower.lines) == len(METHODS)
+    assert dots == [(10.0 * n, 10.0 * n + 5) for n in range(1, len(MODELS) + 1)]
+    assert [label.get_text() for label in upper.get_yticklabels()][-1] == "LI-GCN, free"
+    assert len(lower.lines) == len(MODELS)
     assert lower.get_ylabel() == "validation F1-micro (%)"
 
 

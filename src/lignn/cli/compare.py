@@ -11,12 +11,12 @@ import typer
 from lignn.cli.options import NamedGraph, with_parameters
 from lignn.cli.output import Json, print_json, print_table
 from lignn.cli.workers import Ray
-from lignn.declarations import BASELINE, COMPARED, DEFAULT_BACKBONE, OF_RACE, written
+from lignn.declarations import OF_RACE
 
 if TYPE_CHECKING:
     from lignn.evaluation.compare import Comparison, Result
 
-METHODS = tuple(name for name in COMPARED if name != BASELINE)
+METHODS = ("lpa", "logistic", "boosted", "correct_and_smooth", "label_input", "label_reuse", "lignn")
 
 
 def _complete_method(incomplete: str) -> list[str]:
@@ -28,7 +28,8 @@ Methods = Annotated[
     typer.Option(
         "--only",
         metavar="METHOD",
-        help=f"Compare the network with this method only; may be repeated: {', '.join(METHODS)}",
+        help=f"Compare the network with this method, or one model such as gcn/label_input, only; may be repeated: "
+        f"{', '.join(METHODS)}",
         autocompletion=_complete_method,
     ),
 ]
@@ -62,14 +63,13 @@ def compare(
         parameters = {**parameters, "backbone": first}
     file = out or Path(f"compare-{graph.stem}.html")
     compare_report.check(file)
-    reading.tell(reading.read(source, quiet=as_json), quiet=as_json)
-    total = len(comparing.plan(source, parameters, runs, only, others))
-    known = comparing.entries([parameters.get("backbone", DEFAULT_BACKBONE), *others])
-    with progress.of_runs(total, quiet=as_json) as tell:
+    data = reading.read(source, quiet=as_json)
+    reading.tell(data, quiet=as_json)
+    titles = {one.name: one.title for one in comparing.chosen(data, parameters, only, others)}
+    with progress.of_runs(len(titles) * runs, quiet=as_json) as tell:
 
         def report(result: Result) -> None:
-            row, network = known[result.method]
-            tell(f"{row.title.format(written(network))}, {result.test:.4f} in {result.seconds:.0f} s")
+            tell(f"{titles[result.method]}, {result.test:.4f} in {result.seconds:.0f} s")
 
         found = comparing.compare(source, parameters, runs, jobs, only, report, others, on=ray)
     compare_report.write(found, file)

@@ -11,27 +11,17 @@ from typing import Any
 
 from lignn.classifier import NodeClassifier, imbalance
 from lignn.classifier.holdout import hold_back
+from lignn.classifier.race.candidates import Candidate, candidates
 from lignn.classifier.spec import Spec
 from lignn.datasets.sources import Source
-from lignn.declarations import (
-    BASELINE,
-    COMPARED,
-    DEFAULT_BACKBONE,
-    METHODS_WITH,
-    METRICS,
-    OF_NETWORK,
-    OF_SOLVER,
-    Compared,
-)
+from lignn.declarations import AUTO, BASELINE, DEFAULT_BACKBONE, DEFAULT_METHOD, METRICS
 from lignn.errors import ConvergenceWarning, ImbalanceWarning, InputError, SplitError, did_you_mean
-from lignn.evaluation.comparison import Comparison, Result, entries
+from lignn.evaluation.comparison import Comparison, Result
 from lignn.graph import Graph, Split, splits
 from lignn.graph.split import PARTS
 from lignn.labels import Classes, KnownLabels
 from lignn.runs import experiment
 
-METHODS = tuple(COMPARED)
-"""The rows for one network, in order; further networks have rows such as `sage/lignn`, and `sage` alone."""
 _FRACTIONS = (0.6, 0.2, 0.2)
 
 
@@ -41,7 +31,7 @@ class Run:
 
     Attributes:
         source: of the graph.
-        method: name of the method, or of a row, whose parameters have the method.
+        method: name of the candidate or method, for people.
         number: of the run; it chooses the split and the seed.
         parameters: of `NodeClassifier`.
     """
@@ -57,66 +47,35 @@ class Run:
         return f"{self.method}, run {self.number}, seed {self.parameters.get('seed', 0)}"
 
 
-def plan(
-    source: Source,
-    parameters: Mapping[str, Any],
-    runs: int,
-    methods: Sequence[str] | None = None,
-    backbones: Sequence[str] = (),
-) -> list[Run]:
-    """Every row on every split; slow methods first, so that workers end together.
+def chosen(
+    graph: Graph, parameters: Mapping[str, Any], only: Sequence[str] | None = None, backbones: Sequence[str] = ()
+) -> list[Candidate]:
+    """Return what is compared on a graph: the network alone first, then the models that `auto` tries with it.
 
     Args:
-        source: of the graph.
-        parameters: of `NodeClassifier`, for all rows that have them.
-        runs: number of splits.
-        methods: names of rows, beside the network alone; default all that fit the graph.
-        backbones: further networks, beside that of `parameters`.
+        graph: the graph.
+        parameters: of `NodeClassifier`; `backbone` is the network, and `contraction` rules out the other one.
+        only: names of candidates, or of methods for all of theirs, beside the network alone; None for all.
+        backbones: further networks.
     """
-    known = entries([parameters.get("backbone", DEFAULT_BACKBONE), *backbones])
-    for method in methods or ():
-        if method not in known:
-            raise InputError(f"there is no method {method!r} to compare; {did_you_mean(method, known)}")
-    if methods is not None and not set(methods) - {BASELINE}:
+    Spec.resolve(NodeClassifier(**{"method": DEFAULT_METHOD, **parameters}).get_params(deep=False)).network()
+    contraction = parameters.get("contraction")
+    found = [
+        one
+        for one in candidates(graph, "good", [parameters.get("backbone", DEFAULT_BACKBONE), *backbones])
+        if contraction in (None, AUTO) or one.parameters.get("contraction", contraction) == contraction
+    ]
+    alone, *others = sorted(found, key=lambda one: one.method != BASELINE)
+    if only is None:
+        return [alone, *others]
+    names, methods = {one.name for one in found}, {one.method for one in found}
+    for name in only:
+        if name not in names | methods:
+            raise InputError(f"there is no method {name!r} to compare; {did_you_mean(name, names | methods)}")
+    wanted = [one for one in others if one.name in only or one.method in set(only) - names]
+    if not wanted:
         raise InputError(f"there is nothing to compare {BASELINE} with; name another method")
-    Spec.resolve(NodeClassifier(**parameters).get_params(deep=False)).network()  # refuses what no method takes
-    wanted = set(_fitting(source.read(), known) if methods is None else methods) | {BASELINE}
-    first = parameters.get("seed", 0)
-    return [
-        Run(source, name, number, {**_parameters(*known[name], parameters), "seed": first + number})
-        for name in reversed(known)
-        if name in wanted
-        for number in range(runs)
-    ]
-
-
-def _fitting(graph: Graph, known: Mapping[str, tuple[Compared, str]]) -> list[str]:
-    """Return the rows that a graph has the parts for."""
-    features = graph.has_features
-    return [
-        name
-        for name, (one, _) in known.items()
-        if (features or one.options.get("neighbours", True))
-        and (one.first_stage != "boosted" or not graph.is_multilabel)
-    ]
-
-
-def _parameters(row: Compared, backbone: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a row's runs."""
-    own = _applicable(row.method, parameters)
-    if not row.has_network:
-        own = {name: value for name, value in own.items() if name not in (*OF_NETWORK, *row.of_network)}
-    own |= {"method": row.method} if row.options or backbone != parameters.get("backbone", DEFAULT_BACKBONE) else {}
-    own |= {"method_options": dict(row.options)} if row.options else {}
-    return own | ({"backbone": backbone} if row.has_network and backbone != DEFAULT_BACKBONE else {})
-
-
-def _applicable(method: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the parameters that a method has; options of a solve are meant for methods with a gradient."""
-    own = {name: value for name, value in parameters.items() if method in METHODS_WITH[name]}
-    if method not in METHODS_WITH["gradient"]:
-        own = {name: value for name, value in own.items() if name not in OF_SOLVER and value != "adaptive"}
-    return own
+    return [alone, *wanted]
 
 
 def perform(run: Run) -> Result:
@@ -129,7 +88,7 @@ def perform(run: Run) -> Result:
     start = time.perf_counter()
     with warnings.catch_warnings(record=True, action="always", category=ConvergenceWarning) as caught:
         warnings.simplefilter("ignore", ImbalanceWarning)  # the report says the same
-        classifier = NodeClassifier(**{"method": run.method, "calibrate": False, **run.parameters}).fit(graph, split)
+        classifier = NodeClassifier(**{"calibrate": False, **run.parameters}).fit(graph, split)
     seconds = time.perf_counter() - start
     sign = METRICS[classifier.metric_].sign
     curve: list[float] = []
@@ -174,15 +133,20 @@ def compare(
     parameters: Mapping[str, Any],
     runs: int = 5,
     jobs: int = 1,
-    methods: Sequence[str] | None = None,
+    only: Sequence[str] | None = None,
     report: Callable[[Result], None] = lambda _: None,
     backbones: Sequence[str] = (),
     on: str | None = None,
 ) -> Comparison:
-    """Run every row on `runs` splits of a graph; see `plan`, and `experiment.run` for `jobs` and `on`."""
+    """Run each candidate on `runs` splits of a graph; see `chosen`, and `experiment.run` for `jobs` and `on`."""
     graph = source.read()
     metric, note = metric_of(graph, parameters)
-    planned, results = plan(source, {**parameters, "metric": metric}, runs, methods, backbones), []
+    compared, first, results = chosen(graph, parameters, only, backbones), parameters.get("seed", 0), []
+    planned = [
+        Run(source, one.name, number, one.with_common({**parameters, "metric": metric, "seed": first + number}))
+        for one in reversed(compared)  # slow ones first, so that workers end together
+        for number in range(runs)
+    ]
     for _, result in experiment.run(perform, [planned], experiment.InMemory(), jobs, on=on):
         results.append(result)
         report(result)
@@ -190,8 +154,7 @@ def compare(
     guess = METRICS[metric].factor * mean(guesses) if guesses else None
     sizes = {name: getattr(graph, f"num_{name}") for name in ("nodes", "edges", "features", "classes")}
     facts = {"name": graph.name, **sizes, "labelled": int(graph.labelled.sum())}
-    backbone = parameters.get("backbone", DEFAULT_BACKBONE)
-    return Comparison(facts, backbone, parameters, tuple(results), guess, metric, note, tuple(backbones))
+    return Comparison(facts, tuple(compared), parameters, tuple(results), guess, metric, note)
 
 
 def metric_of(graph: Graph, parameters: Mapping[str, Any]) -> tuple[str, str | None]:

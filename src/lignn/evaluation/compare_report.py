@@ -13,7 +13,7 @@ from lignn.atomic import check_file
 from lignn.declarations import METHODS
 from lignn.errors import InputError
 from lignn.evaluation import class_scores, page
-from lignn.evaluation.compare import Comparison, entries
+from lignn.evaluation.compare import Comparison
 from lignn.evaluation.drawing import BLACK, BLUE, GREEN, GREY, OLIVE, ORANGE, PURPLE, SKY_BLUE, VERMILION
 from lignn.evaluation.summary import format_duration
 
@@ -89,12 +89,12 @@ def _reading(comparison: Comparison) -> str:
 
 
 def _compared(comparison: Comparison) -> list[str | page.Table | page.Picture]:
-    graph, known = comparison.graph, entries([comparison.backbone, *comparison.others])
+    graph, methods = comparison.graph, {one.name: METHODS[one.method] for one in comparison.candidates}
     given = ", ".join(f"{name} = {value}" for name, value in comparison.parameters.items())
     return [
         f"{graph['name']}: {graph['nodes']:,} nodes, {graph['edges']:,} directed edges, {graph['features']:,} "
         f"features, {graph['labelled']:,} labelled nodes in {graph['classes']} classes.",
-        *(f"{row.title}: {METHODS[known[row.method][0].method].summary}." for row in comparison.rows),
+        *(f"{row.title}: {methods[row.method].summary}." for row in comparison.rows),
         f"Settings that were given: {given or 'none'}; all others are the preset's.",
     ]
 

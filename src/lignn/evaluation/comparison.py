@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from statistics import mean
@@ -10,7 +10,8 @@ from typing import Any
 
 from lignn import notebook
 from lignn.classifier import Report
-from lignn.declarations import BASELINE, COMPARED, DEFAULT_METRIC, METRICS, Compared, MetricDeclaration, written
+from lignn.classifier.race.candidates import Candidate
+from lignn.declarations import DEFAULT_METRIC, METRICS, MetricDeclaration
 from lignn.evaluation.summary import Difference, mean_and_deviation, paired
 
 _SIGNIFICANT = 0.05
@@ -69,41 +70,28 @@ class Row:
         return "–" if self.difference is None else self.difference.with_interval
 
 
-def entries(backbones: Sequence[str]) -> dict[str, tuple[Compared, str]]:
-    """Return the rows for some networks by name: what is compared, and the network. The first one has short names."""
-    first, *others = backbones
-    found = {name: (one, first) for name, one in COMPARED.items()}
-    for other in others:
-        for name, one in COMPARED.items():
-            if one.has_network:
-                found[other if name == BASELINE else f"{other}/{name}"] = (one, other)
-    return found
-
-
 @dataclass(frozen=True)
 class Comparison:
     """What all runs together say.
 
     Attributes:
         graph: facts about the graph by name.
-        backbone: name of the network.
+        candidates: what was compared; the first one is the network alone.
         parameters: of `NodeClassifier`, as given.
         results: one a run.
         guess: mean test score, as tables show it, of always answering the most frequent training label; None if it is
             not known.
         metric: name of the metric of all scores.
         note: why this metric was chosen, if none was given.
-        others: names of further networks.
     """
 
     graph: Mapping[str, Any]
-    backbone: str
+    candidates: tuple[Candidate, ...]
     parameters: Mapping[str, Any]
     results: tuple[Result, ...]
     guess: float | None
     metric: str = DEFAULT_METRIC
     note: str | None = None
-    others: tuple[str, ...] = ()
 
     @property
     def shown(self) -> MetricDeclaration:
@@ -112,18 +100,18 @@ class Comparison:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """One a row, in the order of `entries`."""
+        """One a candidate that was run, in their order."""
         rows: list[Row] = []
         base: dict[int, float] = {}
-        for name, (compared, network) in entries([self.backbone, *self.others]).items():
-            own = sorted((result for result in self.results if result.method == name), key=lambda one: one.number)
+        for one in self.candidates:
+            own = sorted((result for result in self.results if result.method == one.name), key=lambda each: each.number)
             if own:
                 scores = {result.number: self.shown.factor * result.test for result in own}
-                base = scores if name == BASELINE else base
-                gain = None if name == BASELINE else paired(scores, base)
+                gain = paired(scores, base) if rows else None
+                base = base or scores
                 seconds, idle = mean(result.seconds for result in own), all(result.idle for result in own)
-                shown = compared.title.format(written(network))
-                rows.append(Row(name, shown, tuple(scores.values()), gain, seconds, compared.labels, idle))
+                labels = "labels" in one.uses
+                rows.append(Row(one.name, one.title, tuple(scores.values()), gain, seconds, labels, idle))
         return rows
 
     @property
@@ -200,7 +188,12 @@ class Comparison:
             | {"difference": None if row.difference is None else asdict(row.difference)}
             for row in self.rows
         ]
-        facts = {"graph": self.graph, "backbone": self.backbone, "parameters": self.parameters, "guess": self.guess}
+        facts = {
+            "graph": self.graph,
+            "backbone": self.candidates[0].backbone,
+            "parameters": self.parameters,
+            "guess": self.guess,
+        }
         runs = [
             {**vars(result), "report": None if result.report is None else result.report.plain()}
             for result in self.results

@@ -167,9 +167,9 @@ class _Search:
 
     def run(self, settings: Mapping[str, Any], number: int, split: int) -> Run:
         """Return the run of a trial of this number on a split; the preset has the number -1."""
-        method, seed = self.parameters.get("method", DEFAULT_METHOD), self.parameters.get("seed", 0)
-        common = {name: value for name, value in self.parameters.items() if name != "method"} | {"metric": self.metric}
-        return Run(self.source, method, number, {**common, **settings, "seed": seed + split})
+        common = {"method": DEFAULT_METHOD, **self.parameters, "metric": self.metric}
+        seed = self.parameters.get("seed", 0) + split
+        return Run(self.source, common["method"], number, {**common, **settings, "seed": seed})
 
     def rounds(self, study: optuna.Study, trials: int) -> Iterator[list[Run]]:
         """Yield the runs of the preset, then of some trials at once, split by split; store what they gave."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from lignn.backbones.registry import BACKBONES, names_with
-from lignn.declarations import BASELINE, METHODS, METHODS_WITH, OF_NETWORK, QUALITIES, title, written
+from lignn.declarations import BASELINE, METHODS, METHODS_WITH, OF_NETWORK, OF_SOLVER, QUALITIES, title, written
 from lignn.errors import ConfigError, did_you_mean
 from lignn.graph import Graph
 from lignn.methods.registry import network_options, over_rows
@@ -63,7 +63,10 @@ class Candidate:
         return self.backbone is not None
 
     def with_common(self, common: Mapping[str, Any]) -> dict[str, Any]:
-        """Return all parameters of `NodeClassifier`: the candidate's own, and those of `common` that its method has."""
+        """Return all parameters of `NodeClassifier`: the candidate's own, and those of `common` that its method has.
+
+        Options of a solve, and a mask rate that adapts, are meant for methods with a gradient.
+        """
         base = self.parameters.get("method_options", {}).get("base")
         known = network_options(self.method, self.backbone or "", base) if self.has_network else set()
         of_network = METHODS[self.method].parameters if over_rows(self.method, base) else ()
@@ -73,6 +76,7 @@ class Candidate:
             if self.method in METHODS_WITH[name]
             and (name not in OF_NETWORK or name in known)
             and name not in of_network
+            and (self.method in METHODS_WITH["gradient"] or (name not in OF_SOLVER and value != "adaptive"))
         }
         network = {} if self.backbone is None else {"backbone": self.backbone}
         return {**applied, "method": self.method, **network, **self.parameters}
