@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lignn import documents
-from lignn.bench import report as bench
+from lignn.bench import timing as bench
 from lignn.cli import main
 from lignn.documents import Records, Source
 from lignn.errors import InputError

@@ -8,7 +8,7 @@ from matplotlib import pyplot
 import lignn
 from lignn import notebook
 from lignn.errors import GraphError
-from lignn.evaluation.compare import Comparison, Result
+from lignn.evaluation.compare import Comparison, Result, chosen
 from tests.classifier.small import small_graph
 
 
@@ -56,10 +56,11 @@ def test_a_certificate_is_told_in_its_words(classifier):
 
 
 def test_a_comparison_shows_rows_and_verdict():
-    runs = [Result(name, n, 0.5 + n / 10, 0.5, 1.0, 3, ()) for name in ("backbone", "lignn") for n in range(2)]
-    found = Comparison({"name": "g"}, "gcn", {}, tuple(runs), None)
+    runs = [Result(name, n, 0.5 + n / 10, 0.5, 1.0, 3, ()) for name in ("gcn", "gcn/lignn/free") for n in range(2)]
+    rows = tuple(chosen(lignn.datasets.load("karate"), {}))
+    found = Comparison({"name": "g"}, rows, {}, tuple(runs), None)
     shown = found._repr_html_()
-    assert "<td>LI-GCN</td><td>55.00 ± 7.07</td>" in shown
+    assert "<td>LI-GCN, free</td><td>55.00 ± 7.07</td>" in shown
     assert "Do labels help here?" in shown
 
 

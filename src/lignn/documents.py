@@ -31,7 +31,7 @@ from pathlib import Path
 from statistics import mean
 
 from lignn.atomic import whole_file
-from lignn.bench import report as bench
+from lignn.bench import timing as bench
 from lignn.bench.timing import Record as Measured
 from lignn.errors import InputError
 from lignn.evaluation import page

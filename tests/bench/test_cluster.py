@@ -3,7 +3,7 @@
 import pytest
 
 from lignn.bench import batches, store
-from lignn.bench.communities import write_tables
+from lignn.bench.graphs import write_tables
 from tests.problems import half_split, random_graph
 from tests.stores import stored
 

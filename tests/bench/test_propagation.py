@@ -6,7 +6,7 @@ import torch
 
 from lignn import Adjacency, bench
 from lignn.bench import propagation
-from lignn.bench.power_law import power_law_graph
+from lignn.bench.graphs import power_law_graph
 from lignn.errors import ConfigError
 
 

@@ -10,19 +10,8 @@ import torch
 
 import lignn
 from lignn import bench
-from lignn.bench import (
-    attention,
-    baselines,
-    command,
-    deep,
-    epoch,
-    fit,
-    latency,
-    limits,
-    report,
-    scale,
-)
-from lignn.bench.power_law import power_law
+from lignn.bench import baselines, command, deep, epoch, fit, latency, limits, scale, timing
+from lignn.bench.graphs import power_law
 from lignn.bench.sides import Task, load_task
 from lignn.cli import main
 from lignn.errors import ConfigError, InputError
@@ -151,7 +140,7 @@ def test_latency_sides_reach_the_same_equilibrium():
 
 
 def test_attention_layers_compute_the_same_gradients():
-    ours, theirs = attention.layers(lignn.Adjacency.normalized(power_law(500), "none"), heads=2).values()
+    ours, theirs = baselines.layers(lignn.Adjacency.normalized(power_law(500), "none"), heads=2).values()
     for mine, yours in zip(ours(), theirs(), strict=True):
         torch.testing.assert_close(mine, yours, atol=1e-3, rtol=1e-4)
 
@@ -176,7 +165,7 @@ def test_shares_of_an_epoch_sum_to_one():
 
 
 def test_table_has_a_row_a_case_and_a_column_a_side():
-    header, rows = report.grid(RECORDS)
+    header, rows = timing.grid(RECORDS)
     assert header == ["case", "lignn", "textbook"]
     assert rows == [
         ["a", "1.00 ms ± 5 %, 30.0 MiB", "2.50 s ± 5 %, 9.50×, 2.00 GiB"],
@@ -198,27 +187,27 @@ def test_table_has_a_row_a_case_and_a_column_a_side():
     ],
 )
 def test_other_figures_say_what_they_are(figures, text):
-    assert report.cell({"case": "a", "side": "lignn"} | figures, reference=True) == text
+    assert timing.cell({"case": "a", "side": "lignn"} | figures, reference=True) == text
 
 
 @pytest.mark.parametrize(
     ("seconds", "text"), [(123.4, "123 s"), (1.0, "1.00 s"), (0.0123, "12.3 ms"), (4.56e-5, "45.6 µs")]
 )
 def test_durations_have_three_digits(seconds, text):
-    assert report.duration(seconds) == text
+    assert timing.duration(seconds) == text
 
 
 def test_records_survive_both_kinds_of_file(tmp_path):
     for name in ("records.json", "records.jsonl"):
-        report.write(RECORDS, tmp_path / name)
+        timing.write(RECORDS, tmp_path / name)
     assert json.loads((tmp_path / "records.json").read_text()) == RECORDS
-    assert report.read(tmp_path) == {"epoch": RECORDS}
+    assert timing.read(tmp_path) == {"epoch": RECORDS}
 
 
 def test_quick_records_are_not_reported(tmp_path):
-    report.write([record() | {"quick": True}], tmp_path / "epoch.jsonl")
+    timing.write([record() | {"quick": True}], tmp_path / "epoch.jsonl")
     with pytest.raises(InputError, match="no records there"):
-        report.read(tmp_path)
+        timing.read(tmp_path)
 
 
 def test_a_command_is_measured_beyond_its_imports(monkeypatch):
@@ -250,7 +239,7 @@ def test_broken_records_are_named(tmp_path):
     for broken in ({}, goal):
         (tmp_path / "epoch.jsonl").write_text(json.dumps(broken))
         with pytest.raises(InputError, match=r"epoch\.jsonl, line 1: not a record of lignn bench; remove the line"):
-            report.read(tmp_path)
+            timing.read(tmp_path)
 
 
 def test_run_writes_records(tmp_path, monkeypatch, capsys):
@@ -270,7 +259,7 @@ def test_places_that_cannot_be_written_to_are_refused_before_the_work(tmp_path, 
 
 
 def test_command_line(tmp_path, capsys):
-    report.write(RECORDS, tmp_path / "epoch.jsonl")
+    timing.write(RECORDS, tmp_path / "epoch.jsonl")
     document = tmp_path / "performance.md"
     document.write_text("<!-- bench epoch -->\n<!-- end -->\n")
     for arguments, code in [([str(document)], None), ([str(tmp_path / "none.md")], 2)]:

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from lignn.bench import textbook
-from lignn.bench.plain_ignn import PlainIGNN
-from lignn.bench.power_law import power_law
+from lignn.bench.graphs import power_law
 from lignn.bench.sides import MASK_RATE, Lignn, Task, Textbook, backbone
+from lignn.bench.textbook import PlainIGNN
 from lignn.equilibrium import Implicit
 from lignn.equilibrium.solvers import Picard
 from lignn.methods import IGNN, LIGNN, Problem

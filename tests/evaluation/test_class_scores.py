@@ -45,10 +45,10 @@ def test_of_many_classes_the_rarest_are_shown():
 
 
 def test_of_a_loss_less_is_better():
-    found = replace(comparison({"backbone": [0.5, 0.6, 0.7], "lpa": [0.2, 0.31, 0.4]}), metric="log_loss")
+    found = replace(comparison({"gcn": [0.5, 0.6, 0.7], "lpa": [0.2, 0.31, 0.4]}), metric="log_loss")
     assert found.rows[0].scores == (0.5, 0.6, 0.7)
     assert found.verdict.startswith("Yes: LPA is 0.297 below GCN alone")
-    worse = replace(comparison({"backbone": [0.2, 0.31, 0.4], "lpa": [0.5, 0.6, 0.7]}), metric="log_loss")
+    worse = replace(comparison({"gcn": [0.2, 0.31, 0.4], "lpa": [0.5, 0.6, 0.7]}), metric="log_loss")
     assert worse.verdict.startswith("No: every method that is given labels is worse; at best, LPA is 0.297 above")
 
 

@@ -10,7 +10,7 @@ import torch
 
 from lignn import Graph, NodeClassifier, Split
 from lignn.backbones import GCN
-from lignn.bench.together import in_processes
+from lignn.bench.cluster import in_processes
 from lignn.classifier.planning import plan
 from lignn.classifier.saving import load
 from lignn.classifier.spec import Spec

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from lignn.bench.cluster import received_by, side_of
-from lignn.bench.together import in_processes
+from lignn.bench.cluster import in_processes, received_by, side_of
 from lignn.store import StoredGraph
 from tests.problems import random_graph
 from tests.stores import stored

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from lignn.bench.power_law import COMMUNITY, graph_with_communities, power_law_graph
+from lignn.bench.graphs import COMMUNITY, graph_with_communities, power_law_graph
 from lignn.propagation import Adjacency, locality
 
 

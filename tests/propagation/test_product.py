@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from lignn.bench.power_law import graph_with_communities
+from lignn.bench.graphs import graph_with_communities
 from lignn.propagation import Adjacency, SparseMatrix, locality
 from lignn.propagation import threads as parallel
 from lignn.propagation.threads import ThreadFunction, run_in_threads

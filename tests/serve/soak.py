@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from lignn.bench import report
+from lignn.bench import timing
 from lignn.bench.timing import Record, Timing, record
 from tests.classifier.small import fitted, small_graph
 from tests.serve import browser
@@ -273,7 +273,7 @@ def main() -> None:
         made.append({"suite": "soak", "quick": False} | one)
         print(json.dumps(made[-1], ensure_ascii=False), flush=True)  # noqa: T201
     if options.record is not None:
-        report.write(made, options.record)
+        timing.write(made, options.record)
     if made[-1]["errors"] or made[-1]["growth"] > MOST_GROWTH:
         sys.exit(f"{len(made[-1]['errors'])} errors; memory grew by {made[-1]['growth']:.0%} in the second half")
 

@@ -9,7 +9,7 @@ import torch
 from lignn import datasets
 from lignn.classifier.race.candidates import candidates
 from lignn.classifier.spec import Spec
-from lignn.studies import drawn, graphs, run, study
+from lignn.studies import graphs, run, study
 from lignn.studies.classify import classifier_of
 from lignn.studies.config import RunConfig
 
@@ -25,7 +25,7 @@ def config(method: dict[str, Any] | None = None, **training: Any) -> RunConfig:
 
 
 def test_labels_of_the_tabular_graph_follow_features_and_not_edges() -> None:
-    graph = drawn.tabular()
+    graph = graphs.tabular()
     assert graph.num_classes == 4
     same = graph.y[graph.edge_index[0]] == graph.y[graph.edge_index[1]]
     assert same.double().mean().item() == pytest.approx(0.25, abs=0.03)
@@ -67,7 +67,7 @@ def test_every_setting_is_one_of_the_classifier(name: str) -> None:
 
 
 def test_rows_for_choosing_are_candidates_of_auto() -> None:
-    names = {one.name for one in candidates(drawn.tabular(), "good")}
+    names = {one.name for one in candidates(graphs.tabular(), "good")}
     assert set(study.load("auto_choice").rows()) <= names
     chosen = {run.config.method.get("candidate") for run in study.load("auto").plan(1)}
     assert chosen - {None} <= names

@@ -42,7 +42,7 @@ def run(suite: str | None = None, quick: bool = False, file: Path | None = None)
     """
     from rich.console import Console
 
-    from lignn.bench import report
+    from lignn.bench import timing
 
     if suite is not None and suite not in SUITES:
         raise ConfigError(f"unknown benchmark suite {suite!r}: {did_you_mean(suite, SUITES)}")
@@ -54,8 +54,8 @@ def run(suite: str | None = None, quick: bool = False, file: Path | None = None)
     for name in SUITES if suite is None else [suite]:
         measured = import_module(f"lignn.bench.{name}").run(quick)
         new = [{"suite": name, "quick": quick} | record for record in measured]
-        console.print(f"[bold]{name}[/bold]: {SUITES[name]}", report.table(new), sep="\n")
+        console.print(f"[bold]{name}[/bold]: {SUITES[name]}", timing.table(new), sep="\n")
         records += new
         if file is not None:
-            report.write(records, file)
+            timing.write(records, file)
     return records

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from lignn.backbones import GAT, GCN
-from lignn.bench.plain_ignn import PlainIGNN
 from lignn.bench.sides import HIDDEN, LEARNING_RATE, Task, load_task
+from lignn.bench.textbook import PlainIGNN
 from lignn.bench.timing import Record, Side, compare
 from lignn.equilibrium.solvers import Picard
 from lignn.methods import IGNN, LPA, Carry, Method, Network

@@ -14,7 +14,7 @@ import torch
 from torch import Generator, Tensor
 
 from lignn import datasets
-from lignn.bench.communities import write_tables
+from lignn.bench.graphs import write_tables
 from lignn.bench.timing import Record, Timing, record
 from lignn.classifier.fit import assembled
 from lignn.classifier.spec import Spec

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+import torch.multiprocessing as mp
 
 from lignn import datasets
-from lignn.bench.communities import write_tables
+from lignn.bench.graphs import write_tables
 from lignn.bench.sides import HIDDEN, Lignn, Task
 from lignn.bench.timing import Record, Timing, record, timed
-from lignn.bench.together import in_processes
 from lignn.classifier import NodeClassifier
+from lignn.processes import joined
 from lignn.store import StoredGraph
 from lignn.store.build import Options, build
 
@@ -98,3 +102,50 @@ def epochs(path: str) -> dict[str, Any]:
     classifier = NodeClassifier(**SETTINGS).fit(whole, split_of(whole))
     losses = [epoch["loss"] for epoch in classifier.history_.epochs]
     return found | {"losses": losses, "probabilities": classifier._fitted.prediction.probabilities.numpy()}
+
+
+def in_processes(count: int, work: Callable[..., Any], *arguments: Any, threads: int = 1) -> list[Any]:
+    """Return what `work(*arguments)` returns in each of several processes; None for one that was killed.
+
+    Args:
+        count: number of processes.
+        work: a function of a module; what it returns is sent, so it must not hold tensors.
+        arguments: its arguments.
+        threads: threads of each process.
+    """
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    context = _context()
+    pipes = [context.Pipe(duplex=False) for _ in range(count)]
+    processes = []
+    for rank, (_, sending) in enumerate(pipes):
+        place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "RANK": str(rank), "WORLD_SIZE": str(count)}
+        process = context.Process(target=_run, args=(place, threads, sending, work, arguments))
+        process.start()
+        sending.close()
+        processes.append(process)
+    results = []
+    for process, (receiving, _) in zip(processes, pipes, strict=True):
+        try:
+            results.append(receiving.recv())
+        except EOFError:
+            results.append(None)
+        process.join()
+    return results
+
+
+def _context() -> Any:
+    """Return a way to start processes: from a server that has imported PyTorch once, where there is one."""
+    if "forkserver" not in mp.get_all_start_methods():
+        return mp.get_context("spawn")
+    context = mp.get_context("forkserver")
+    context.set_forkserver_preload(["lignn.classifier", "lignn.bench.sides"])
+    return context
+
+
+def _run(place: dict[str, str], threads: int, pipe: Any, work: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    torch.set_num_threads(threads)
+    os.environ.update(place)
+    with joined():
+        pipe.send(work(*arguments))

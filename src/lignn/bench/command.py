@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from lignn.bench.power_law import power_law
+from lignn.bench.graphs import power_law
 from lignn.bench.timing import Record, Timing, record
 
 EXAMPLE = Path("examples") / "payments"

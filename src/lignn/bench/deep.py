@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 
 from lignn import datasets, methods
-from lignn.bench.power_law import power_law
+from lignn.bench.graphs import power_law
 from lignn.bench.sides import HIDDEN
 from lignn.bench.timing import Record, Side, compare
 from lignn.methods import Carry, Method, Problem

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lignn.bench.power_law import power_law
+from lignn.bench.graphs import power_law
 from lignn.bench.sides import HIDDEN, Lignn, Task, Textbook, load_task
 from lignn.bench.timing import Record, compare
 from lignn.evaluation import peak

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from lignn.bench.power_law import power_law_graph
+from lignn.bench.graphs import power_law_graph
 from lignn.bench.timing import Record, Side, compare
 from lignn.graph import Graph
 from lignn.propagation import Adjacency, SparseMatrix

@@ -11,7 +11,7 @@ from torch import Tensor
 from lignn import datasets
 from lignn.backbones import GCN
 from lignn.bench import textbook
-from lignn.bench.power_law import power_law
+from lignn.bench.graphs import power_law
 from lignn.equilibrium import Implicit
 from lignn.equilibrium.solvers import Picard
 from lignn.graph import Graph, Split, splits

@@ -9,7 +9,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from lignn.bench.communities import write_tables
+from lignn.bench.graphs import write_tables
 from lignn.bench.timing import Record, Timing, record
 from lignn.classifier import NodeClassifier, planning
 from lignn.classifier.spec import Spec

@@ -56,15 +56,14 @@ def info(
     from dataclasses import asdict
 
     from lignn import datasets
-    from lignn.datasets import transitions
-    from lignn.datasets.statistics import statistics
+    from lignn.datasets.statistics import check_ending, save_transitions, statistics
 
     if plot is not None:
-        transitions.check_ending(plot)
+        check_ending(plot)
     graph = datasets.load(name, root or context.obj["root"])
     found = statistics(graph)
     if plot is not None:
-        transitions.save(graph, plot)
+        save_transitions(graph, plot)
     if as_json or context.obj["as_json"]:
         record: dict[str, Any] = {"name": name, **asdict(found), "class_names": graph.class_names}
         print_json(record | {"plot": None if plot is None else str(plot)})

@@ -1,10 +1,22 @@
-"""Statistics of a dataset: those in the upper part of the paper's Table 2, and more."""
+"""Statistics of a dataset: those in the upper part of the paper's Table 2, and pictures of its label transitions."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from lignn.atomic import whole_file
+from lignn.errors import ConfigError
 from lignn.graph import Graph, measures
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.image import AxesImage
 
 
 @dataclass(frozen=True)
@@ -60,3 +72,56 @@ def statistics(graph: Graph) -> Statistics:
         unlabelled_components=measures.unlabelled_components(graph),
         public_splits=len(graph.splits),
     )
+
+
+_MOST_NUMBERS = 10
+"""Maximum number of classes for which a cell is wide enough for a number."""
+
+
+def draw_transitions(
+    axes: Axes, matrix: Sequence[Sequence[float]], names: Sequence[str] | None = None, fontsize: float | None = None
+) -> AxesImage:
+    """Draw label transitions as a matrix of shades, with percentages if there is room.
+
+    Args:
+        axes: where to draw.
+        matrix: `P(label j | label i, edge)`, see `measures.label_transitions`.
+        names: names of the classes; by default their numbers.
+        fontsize: size of the percentages.
+    """
+    # One hue from light to dark is read by its lightness, so it needs no colour vision.
+    image = axes.imshow(100 * np.asarray(matrix), cmap="Blues", vmin=0, vmax=100)
+    c = len(matrix)
+    names = names or [str(i) for i in range(c)]
+    step = 1 if c <= 2 * _MOST_NUMBERS else 5
+    tilt: Any = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if max(map(len, names)) > 3 else {}
+    axes.set_xticks(range(0, c, step), names[::step], **tilt)
+    axes.set_yticks(range(0, c, step), names[::step])
+    axes.set(xlabel="label j at the target", ylabel="label i at the source")
+    if c <= _MOST_NUMBERS:
+        for (i, j), share in np.ndenumerate(matrix):
+            colour = "white" if share > 0.5 else "black"
+            axes.text(j, i, f"{100 * share:.0f}", ha="center", va="center", color=colour, fontsize=fontsize)
+    return image
+
+
+def check_ending(path: str | PathLike[str]) -> str:
+    """Return the format of a picture file by its ending, which is `.png`, `.svg` or `.pdf`."""
+    ending = Path(path).suffix.lower()
+    if ending not in (".png", ".svg", ".pdf"):
+        raise ConfigError(f"{path}: no picture can be written with the ending {ending!r}; use .png, .svg or .pdf")
+    return ending[1:]
+
+
+def save_transitions(graph: Graph, path: str | PathLike[str]) -> None:
+    """Draw the label transitions of `graph` into a `.png`, `.svg` or `.pdf` file."""
+    from matplotlib.figure import Figure
+
+    ending = check_ending(path)
+    figure = Figure(figsize=(6.4, 5.4), dpi=150, layout="constrained")
+    axes = figure.subplots()
+    image = draw_transitions(axes, measures.label_transitions(graph).tolist(), graph.class_names)
+    axes.set_title(f"{graph.name}: label transitions P(j | i, edge)")
+    figure.colorbar(image, ax=axes, label="share of the edges out of label i (%)")
+    with whole_file(path) as temporary:
+        figure.savefig(temporary, format=ending)

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lignn.classifier.suspects import Suspects
-from lignn.datasets import transitions
+from lignn.datasets import statistics
 from lignn.evaluation import page
 from lignn.evaluation.drawing import BLUE
 from lignn.evaluation.inspected_columns import HEADER
@@ -100,11 +100,11 @@ def draw_classes(classes: dict[str, int]) -> Figure:
 
 
 def draw_transitions(found: Inspection) -> Figure:
-    """Draw the label transitions, see `lignn.datasets.transitions`."""
+    """Draw the label transitions, see `lignn.datasets.statistics.draw_transitions`."""
     figure = Figure(figsize=(_WIDTH, _WIDTH - 0.6), layout="constrained")
     axes: Axes = figure.subplots()
     assert found.transitions is not None
-    image = transitions.draw(axes, found.transitions, [_tick(name) for name in found.classes], fontsize=8)
+    image = statistics.draw_transitions(axes, found.transitions, [_tick(name) for name in found.classes], fontsize=8)
     figure.colorbar(image, ax=axes, label="share of the edges out of label i (%)")
     return figure
 

@@ -11,7 +11,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lignn.datasets.transitions import draw as draw_transitions
+from lignn.datasets.statistics import draw_transitions
 from lignn.evaluation.drawing import COLOURS, MARKS
 from lignn.evaluation.summary import Difference, deviation
 
