@@ -8,13 +8,14 @@ from matplotlib.image import imread
 from lignn import Graph, measures
 from lignn.datasets import statistics
 from lignn.errors import ConfigError
+from lignn.graph import pictures
 
 GRAPH = Graph([[0, 0, 0, 1, 2], [1, 2, 2, 0, 1]], y=[0, 0, 1], class_names=["left", "right"], name="small")
 
 
 def test_the_matrix_is_drawn_with_names_and_numbers() -> None:
     axes = Figure().add_subplot()
-    image = statistics.draw_transitions(axes, measures.label_transitions(GRAPH).tolist(), GRAPH.class_names)
+    image = pictures.draw_transitions(axes, measures.label_transitions(GRAPH).tolist(), GRAPH.class_names)
     np.testing.assert_allclose(image.get_array(), [[50, 50], [100, 0]])
     assert [text.get_text() for text in axes.texts] == ["50", "50", "100", "0"]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["left", "right"]
@@ -25,7 +26,7 @@ def test_many_classes_have_few_ticks_and_no_numbers() -> None:
     axes = Figure().add_subplot()
     nodes = np.arange(40)
     graph = Graph(np.stack([nodes, np.roll(nodes, 1)]), y=nodes)
-    statistics.draw_transitions(axes, measures.label_transitions(graph).tolist())
+    pictures.draw_transitions(axes, measures.label_transitions(graph).tolist())
     assert len(axes.texts) == 0
     assert [label.get_text() for label in axes.get_xticklabels()] == ["0", "5", "10", "15", "20", "25", "30", "35"]
 

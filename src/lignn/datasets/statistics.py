@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from lignn.atomic import whole_file
 from lignn.errors import ConfigError
 from lignn.graph import Graph, measures
+from lignn.graph.pictures import draw_transitions
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.image import AxesImage
+    pass
 
 
 @dataclass(frozen=True)
@@ -72,37 +69,6 @@ def statistics(graph: Graph) -> Statistics:
         unlabelled_components=measures.unlabelled_components(graph),
         public_splits=len(graph.splits),
     )
-
-
-_MOST_NUMBERS = 10
-"""Maximum number of classes for which a cell is wide enough for a number."""
-
-
-def draw_transitions(
-    axes: Axes, matrix: Sequence[Sequence[float]], names: Sequence[str] | None = None, fontsize: float | None = None
-) -> AxesImage:
-    """Draw label transitions as a matrix of shades, with percentages if there is room.
-
-    Args:
-        axes: where to draw.
-        matrix: `P(label j | label i, edge)`, see `measures.label_transitions`.
-        names: names of the classes; by default their numbers.
-        fontsize: size of the percentages.
-    """
-    # One hue from light to dark is read by its lightness, so it needs no colour vision.
-    image = axes.imshow(100 * np.asarray(matrix), cmap="Blues", vmin=0, vmax=100)
-    c = len(matrix)
-    names = names or [str(i) for i in range(c)]
-    step = 1 if c <= 2 * _MOST_NUMBERS else 5
-    tilt: Any = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if max(map(len, names)) > 3 else {}
-    axes.set_xticks(range(0, c, step), names[::step], **tilt)
-    axes.set_yticks(range(0, c, step), names[::step])
-    axes.set(xlabel="label j at the target", ylabel="label i at the source")
-    if c <= _MOST_NUMBERS:
-        for (i, j), share in np.ndenumerate(matrix):
-            colour = "white" if share > 0.5 else "black"
-            axes.text(j, i, f"{100 * share:.0f}", ha="center", va="center", color=colour, fontsize=fontsize)
-    return image
 
 
 def check_ending(path: str | PathLike[str]) -> str:

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from lignn.classifier import Report
 from lignn.classifier.race.leaderboard import Leaderboard, Row
 from lignn.evaluation import class_scores, page
-from lignn.evaluation.drawing import BLUE, GREEN, GREY, ORANGE
+from lignn.notebook import BLUE, GREEN, GREY, ORANGE
 
 _CAPTION = "Cross-validated score of every model with its standard error; the colour tells what it uses"
 _COLOURS = {"features": GREY, "labels": ORANGE, "edges": GREEN, "all": BLUE}

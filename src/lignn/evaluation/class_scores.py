@@ -13,7 +13,8 @@ from matplotlib.figure import Figure
 from lignn.classifier import Report
 from lignn.classifier.report import ClassScore
 from lignn.evaluation import page
-from lignn.evaluation.drawing import BLUE, COLOURS, GREY
+from lignn.evaluation.page import COLOURS
+from lignn.notebook import BLUE, GREY
 
 _CLASSES = 20
 """Number of classes of tables and of the confusion matrix; of more, the rarest are shown."""

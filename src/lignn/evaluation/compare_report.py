@@ -14,8 +14,8 @@ from lignn.declarations import METHODS
 from lignn.errors import InputError
 from lignn.evaluation import class_scores, page
 from lignn.evaluation.compare import Comparison
-from lignn.evaluation.drawing import BLACK, BLUE, GREEN, GREY, OLIVE, ORANGE, PURPLE, SKY_BLUE, VERMILION
 from lignn.evaluation.summary import format_duration
+from lignn.notebook import BLACK, BLUE, GREEN, GREY, OLIVE, ORANGE, PURPLE, SKY_BLUE, VERMILION
 
 _COLOURS = (GREY, ORANGE, GREEN, PURPLE, VERMILION, BLUE, OLIVE, SKY_BLUE, BLACK)
 """Colours of the rows, in their order; they repeat."""

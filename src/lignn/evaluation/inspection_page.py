@@ -8,12 +8,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lignn.classifier.suspects import Suspects
-from lignn.datasets import statistics
 from lignn.evaluation import page
-from lignn.evaluation.drawing import BLUE
 from lignn.evaluation.inspected_columns import HEADER
 from lignn.evaluation.inspected_columns import tables as column_tables
 from lignn.evaluation.inspection import Inspection
+from lignn.graph import pictures
+from lignn.notebook import BLUE
 
 SHOWN = 50
 """Columns of a table, and classes, that are shown; `--json` has all."""
@@ -100,11 +100,11 @@ def draw_classes(classes: dict[str, int]) -> Figure:
 
 
 def draw_transitions(found: Inspection) -> Figure:
-    """Draw the label transitions, see `lignn.datasets.statistics.draw_transitions`."""
+    """Draw the label transitions, see `lignn.graph.pictures.draw_transitions`."""
     figure = Figure(figsize=(_WIDTH, _WIDTH - 0.6), layout="constrained")
     axes: Axes = figure.subplots()
     assert found.transitions is not None
-    image = statistics.draw_transitions(axes, found.transitions, [_tick(name) for name in found.classes], fontsize=8)
+    image = pictures.draw_transitions(axes, found.transitions, [_tick(name) for name in found.classes], fontsize=8)
     figure.colorbar(image, ax=axes, label="share of the edges out of label i (%)")
     return figure
 

@@ -1,18 +1,25 @@
-"""Reports of text, tables and pictures, written as Markdown and as one HTML page."""
+"""Reports of text, tables and pictures, written as Markdown and as one HTML page; colours and files of pictures."""
 
 from __future__ import annotations
 
 import base64
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib import resources
 from pathlib import Path
 
+import matplotlib
 from matplotlib.figure import Figure
 
 from lignn.atomic import whole_file
-from lignn.evaluation.drawing import rendered
+from lignn.notebook import BLACK, BLUE, GREEN, OLIVE, ORANGE, PURPLE, SKY_BLUE, VERMILION
+
+COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY_BLUE, BLACK, OLIVE)
+"""Colours of lines, in order."""
+MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
+"""Markers of lines, in order."""
 
 
 @dataclass(frozen=True)
@@ -140,3 +147,12 @@ def _html_cell(column: int, cell: str) -> str:
     first, *others = cell.split("\n")
     text = escape(first) + "".join(f"<small>{escape(line)}</small>" for line in others)
     return f'<th scope="row">{text}</th>' if column == 0 else f"<td>{text}</td>"
+
+
+def rendered(figure: Figure, file_format: str) -> bytes:
+    """Return the content of the figure's file; it has no date and no random ids."""
+    buffer = io.BytesIO()
+    metadata = {"Date": None} if file_format == "svg" else {"Software": None}
+    with matplotlib.rc_context({"svg.hashsalt": "lignn"}):
+        figure.savefig(buffer, format=file_format, dpi=150, metadata=metadata)
+    return buffer.getvalue()

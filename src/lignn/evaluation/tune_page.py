@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 from lignn.declarations import METRICS
 from lignn.evaluation import page
-from lignn.evaluation.drawing import BLUE, GREY
 from lignn.evaluation.tune import Tuned
+from lignn.notebook import BLUE, GREY
 
 _IMPORTANCE = "Share of the variance of validation scores that each setting explains (fANOVA)"
 _TRIALS = "Validation score of every trial by the value of each setting; grey: pruned"

@@ -1,4 +1,4 @@
-"""`Adjacency`: the normalised propagation matrix Ã of a graph, and the matrices that methods derive from it."""
+"""`Adjacency`: the normalised propagation matrix Ã of a graph, alone or one for each type of edges."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from lignn.graph.opening import Options as Reading
 from lignn.graph.table_reader import Tables
 from lignn.store import edges, layout, partition, source
 from lignn.store.layout import MANIFEST, write_array
-from lignn.store.matrix import MatrixWriter
+from lignn.store.parts import MatrixWriter
 from lignn.store.rows import write_nodes
 from lignn.store.source import Nodes
 

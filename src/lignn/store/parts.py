@@ -1,14 +1,17 @@
-"""The parts of a matrix of a store: their rows as two CSR matrices, memory-mapped and checked."""
+"""The parts of a matrix of a store: written from edges that come sorted, and read memory-mapped and checked."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from lignn.errors import InputError
+from lignn.store.layout import Writer
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,3 +96,119 @@ def whole_rows(part: Part, total: int) -> sp.csr_array:
         values = np.ones(len(columns)) if block.values is None else block.values
         blocks.append(sp.csr_array((values, columns, block.indptr), shape=(rows, total)))
     return blocks[0] + blocks[1]
+
+
+LARGEST = 2**31 - 1
+"""Entries of a part, whose row pointers are 32 bits wide."""
+
+
+class MatrixWriter:
+    """Writes the rows of one matrix, see `layout`; repeated edges are merged, and their weights added.
+
+    Args:
+        folder: where to write.
+        name: name of the matrix.
+        sizes: number of nodes of each part.
+        weighted: whether the edges have weights.
+        counts: whether a repeated edge without weights has its count as its weight, or else 1.
+    """
+
+    def __init__(self, folder: Path, name: str, sizes: list[int], weighted: bool, counts: bool = True) -> None:
+        self.folder, self.name, self.weighted, self.counts = folder, name, weighted, counts
+        self.bounds = np.concatenate([[0], np.cumsum(sizes)])
+        self.parts: list[dict[str, int]] = []
+        self.pending: list[tuple[np.ndarray, ...]] = []
+        blocks = [f"{block}_{kind}" for block in ("local", "halo") for kind in ("indptr", "indices")]
+        self.writers = {name: self._writer(name, np.int32) for name in (*blocks, "halo_nodes")}
+        self.writers |= {"degree": self._writer("degree", np.float64), "loop": self._writer("loop", np.bool_)}
+        self.forth = self.back = np.uint64(0)
+
+    def _writer(self, name: str, dtype: Any) -> Writer:
+        return Writer(self.folder, f"{self.name}_{name}", dtype)
+
+    def append(self, row: np.ndarray, column: np.ndarray, weight: np.ndarray | None = None) -> None:
+        """Take the next edges; every part that is complete is written."""
+        weight = np.ones(len(row)) if weight is None else weight
+        while len(row) and len(self.parts) < len(self.bounds) - 1:
+            end = int(np.searchsorted(row, self.bounds[len(self.parts) + 1]))
+            self.pending.append((row[:end], column[:end], weight[:end]))
+            row, column, weight = row[end:], column[end:], weight[end:]
+            if len(row):  # the first row of a later part
+                self._finish_part()
+
+    def close(self) -> dict[str, Any]:
+        """Write what is left, and return the facts about the matrix."""
+        while len(self.parts) < len(self.bounds) - 1:
+            self._finish_part()
+        if self.weighted:
+            self._pad_values()
+        arrays = {writer.name: writer.entry() for writer in self.writers.values()}
+        entries, outside = (sum(part[kind] for part in self.parts) for kind in ("local", "halo"))
+        return {
+            "entries": entries + outside,
+            "outside": outside,
+            "symmetric": bool(self.forth == self.back),
+            "weighted": self.weighted,
+            "parts": self.parts,
+            "arrays": arrays,
+        }
+
+    def _finish_part(self) -> None:
+        first, last = self.bounds[len(self.parts) : len(self.parts) + 2]
+        empty = (np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))
+        row, column, weight = map(np.concatenate, zip(empty, *self.pending, strict=True))
+        self.pending = []
+        new = np.ones(len(row), bool)
+        new[1:] = (row[1:] != row[:-1]) | (column[1:] != column[:-1])
+        if not new.all():
+            weight = np.add.reduceat(weight, np.flatnonzero(new)) if self.weighted or self.counts else weight[new]
+            row, column = row[new], column[new]
+            self.weighted = self.weighted or self.counts
+        if len(row) > LARGEST:
+            raise InputError(f"parts: part {len(self.parts)} has {len(row)} edges, more than {LARGEST}; use more parts")
+        with np.errstate(over="ignore"):
+            self.forth += _mixed(row, column, weight)
+            self.back += _mixed(column, row, weight)
+        loop = np.zeros(last - first, bool)
+        loop[row[row == column] - first] = True
+        self.writers["loop"].append(loop)
+        self.writers["degree"].append(np.bincount(row - first, weight, last - first))
+        self._write_part(row - first, column, weight, int(first), int(last))
+
+    def _write_part(self, row: np.ndarray, column: np.ndarray, weight: np.ndarray, first: int, last: int) -> None:
+        local = (column >= first) & (column < last)
+        nodes, halo = np.unique(column[~local], return_inverse=True)
+        self.parts.append({"local": int(local.sum()), "halo": len(halo), "nodes": len(nodes)})
+        self.writers["halo_nodes"].append(nodes)
+        for block, mask, indices in (("local", local, column[local] - first), ("halo", ~local, halo)):
+            counts = np.bincount(row[mask], minlength=last - first)
+            self.writers[f"{block}_indptr"].append(np.concatenate([[0], np.cumsum(counts)]))
+            self.writers[f"{block}_indices"].append(indices)
+            if self.weighted:
+                self._pad_values(len(indices), block)
+                self.writers[f"{block}_values"].append(weight[mask])
+
+    def _pad_values(self, coming: int = 0, block: str | None = None) -> None:
+        """Create the files of weights when the first is met; all edges before it have the weight 1."""
+        for each in ("local", "halo") if block is None else (block,):
+            name = f"{each}_values"
+            if name not in self.writers:
+                self.writers[name] = self._writer(name, np.float64)
+            writer = self.writers[name]
+            missing = self.writers[f"{each}_indices"].rows - coming - writer.rows
+            while missing > 0:
+                ones = np.ones(min(missing, 2**20))
+                writer.append(ones)
+                missing -= len(ones)
+
+
+def _mixed(one: np.ndarray, other: np.ndarray, weight: np.ndarray) -> np.uint64:
+    """Return a sum of hashes of ordered pairs: equal for edges and reversed edges only if these are the same set."""
+    value = one.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(1)
+    value ^= value >> np.uint64(29)
+    value = value * np.uint64(0xBF58476D1CE4E5B9) + other.astype(np.uint64)
+    value ^= value >> np.uint64(32)
+    value *= np.uint64(0x94D049BB133111EB)
+    value ^= weight.astype(np.float64).view(np.uint64) * np.uint64(0xD6E8FEB86659FD93)
+    value ^= value >> np.uint64(29)
+    return (value * np.uint64(0xBF58476D1CE4E5B9)).sum(dtype=np.uint64)

@@ -11,9 +11,9 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lignn.datasets.statistics import draw_transitions
-from lignn.evaluation.drawing import COLOURS, MARKS
+from lignn.evaluation.page import COLOURS, MARKS
 from lignn.evaluation.summary import Difference, deviation
+from lignn.graph.pictures import draw_transitions
 
 OURS = "LI-GCN"
 _PLACES = {

@@ -12,7 +12,7 @@ from lignn.classifier.race.folds import Fold
 from lignn.classifier.race.judge import Gap, Judge, error_of, gap
 from lignn.classifier.race.leaderboard import Leaderboard, leaderboard
 from lignn.classifier.race.search import Search
-from lignn.evaluation import auto_page, drawing
+from lignn.evaluation import auto_page, page
 from lignn.training import Metric
 
 N = 200
@@ -165,4 +165,4 @@ def test_the_page_draws_every_score_with_its_error_and_the_guess() -> None:
 def test_a_single_row_has_room_in_the_picture() -> None:
     found = search({"network": 180})
     alone = leaderboard(found, greedy.Choice({0: 1.0}, 0.9, None), {"quality": "good"})
-    assert drawing.rendered(auto_page.draw(alone), "svg").startswith(b"<?xml")  # a warning would be an error
+    assert page.rendered(auto_page.draw(alone), "svg").startswith(b"<?xml")  # a warning would be an error

@@ -13,7 +13,7 @@ def mount(app: FastAPI, service: Service) -> None:
     """Add the page to an application, at `/`."""
     from nicegui import Client, ui
 
-    from lignn.serve.page.crew import Crew
+    from lignn.serve.page.desk import Crew
     from lignn.serve.page.frame import ANSWER_SECONDS, Frame
 
     crew = Crew()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +14,6 @@ import numpy as np
 from lignn.errors import LignnError
 from lignn.serve import insight
 from lignn.serve.engine import Outcome, Request
-from lignn.serve.page.crew import Crew
 from lignn.serve.service import Service, label_changes
 from lignn.serve.state import State
 
@@ -192,3 +193,32 @@ def counts(state: State) -> dict[str, int]:
         for name in [label] if isinstance(label, str) else label:
             found[name] = found.get(name, 0) + 1
     return found
+
+
+LEASE_SECONDS = 120.0
+"""A node is kept for a person for so long; then it may be another's."""
+
+
+class Crew:
+    """Nodes that are being looked at, shared by all pages of a service; used in the event loop only."""
+
+    def __init__(self) -> None:
+        self._leases: dict[str, tuple[str, float]] = {}
+
+    def take(self, desk: str, nodes: Iterable[str]) -> str | None:
+        """Return the first of `nodes` that nobody else has, and keep it for a desk; its last one is given back."""
+        self.leave(desk)
+        for node in nodes:
+            holder, until = self._leases.get(node, (desk, 0.0))
+            if holder == desk or until < monotonic():
+                self.hold(desk, node)
+                return node
+        return None
+
+    def hold(self, desk: str, node: str) -> None:
+        """Keep a node for a desk that looks at it."""
+        self._leases[node] = (desk, monotonic() + LEASE_SECONDS)
+
+    def leave(self, desk: str) -> None:
+        """Give back what a desk has."""
+        self._leases = {node: lease for node, lease in self._leases.items() if lease[0] != desk}

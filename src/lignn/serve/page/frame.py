@@ -11,8 +11,7 @@ from nicegui import Client, background_tasks, events, ui
 
 from lignn.errors import LignnError
 from lignn.serve.engine import Outcome
-from lignn.serve.page.crew import Crew
-from lignn.serve.page.desk import KEYS, Desk
+from lignn.serve.page.desk import KEYS, Crew, Desk
 from lignn.serve.page.label_view import LabelView
 from lignn.serve.page.overview import Overview
 from lignn.serve.page.parts import button

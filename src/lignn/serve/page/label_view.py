@@ -10,7 +10,7 @@ from nicegui import ui
 
 from lignn.errors import InputError
 from lignn.serve import insight
-from lignn.serve.page import words
+from lignn.serve.page import parts
 from lignn.serve.page.desk import Desk, Done, Mode
 from lignn.serve.page.node_panel import NodePanel
 from lignn.serve.page.picture_panel import PicturePanel
@@ -130,7 +130,7 @@ class LabelView:
         changed = frozenset() if done is None else done.changed
         if done is not None:
             count = "1 prediction" if len(changed) == 1 else f"{len(changed)} predictions"
-            told = f"{done.node}: {what}{words.change(done.old, done.new)}. {count} changed"
+            told = f"{done.node}: {what}{parts.change(done.old, done.new)}. {count} changed"
             self.node.tell(f"{told}.")
         await self.show(changed, "" if done is None else told)
         await self.queue.score()
@@ -150,7 +150,7 @@ class LabelView:
         neighbours = await service.neighbours(state)
         hops = self.picture.hops
         around = await service.compute(insight.neighbourhood, state, neighbours, node, hops, _AROUND)
-        features = await service.compute(words.features, state, state.numbers[node])
+        features = await service.compute(parts.features, state, state.numbers[node])
         if desk.current != node:
             return
         self.picture.around, self.picture.why = around, {}

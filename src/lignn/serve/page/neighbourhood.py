@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from lignn.evaluation.drawing import GREY, VERMILION
+from lignn.notebook import GREY, VERMILION
 from lignn.serve.page.pictures import base, colour, symbol, text_colour
 
 DASHES = ("solid", "dashed", "dotted")

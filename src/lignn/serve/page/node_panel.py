@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from nicegui import ui
 
 from lignn.classifier.explain import Contribution
-from lignn.serve.page import pictures, words
+from lignn.serve.page import parts, pictures
 from lignn.serve.page.desk import KEYS
 from lignn.serve.page.parts import button, class_dot, heading, node_button
 from lignn.serve.state import State
@@ -113,7 +113,7 @@ class NodePanel:
                     ui.label(f"{one.gain:+.3f}").classes("number")
                     names = state.class_names
                     class_dot(names.index(one.label) if one.label in names else None, self._frame.dark)
-                    ui.label(words.told(one.label, state.classes.multilabel))
+                    ui.label(parts.told(one.label, state.classes.multilabel))
                     node_button(one.id, self._walk)
             if not found:
                 ui.label(otherwise or "No label counts: none is near.").classes("quiet")
@@ -157,7 +157,7 @@ class NodePanel:
 
 def _told(record: Mapping[str, Any], multilabel: bool) -> str:
     """Return prediction, evidence and given label of a node in words."""
-    label, given = (None if one is None else words.told(one, multilabel) for one in (record["label"], record["given"]))
+    label, given = (None if one is None else parts.told(one, multilabel) for one in (record["label"], record["given"]))
     if label is None:
         return f"Given: {given}." if given else "No model yet: label three nodes of each of two classes."
     evidence = "known labels reach it" if record["evidence"] else "no known label reaches it, features alone"

@@ -6,11 +6,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from nicegui import events, ui
 
 from lignn.errors import GraphError, InputError
-from lignn.graph import measures
-from lignn.serve.page import graph_map, neighbourhood, pictures
+from lignn.graph import Graph, measures
+from lignn.propagation import Adjacency
+from lignn.serve.page import neighbourhood, overview, pictures
 from lignn.serve.page.desk import counts
 from lignn.serve.page.parts import button, heading
 from lignn.serve.state import State
@@ -18,6 +20,7 @@ from lignn.serve.training import training_data
 
 if TYPE_CHECKING:
     from lignn.serve.page.frame import Frame
+
 
 _POLL_SECONDS = 0.5
 
@@ -128,9 +131,9 @@ def _transitions(state: State) -> np.ndarray | None:
 
 
 def _map_of(state: State) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    nodes = graph_map.sample(state.graph)
-    links = graph_map.links_between(state.graph, nodes)
-    return nodes, links, graph_map.places(state.graph, nodes, links)
+    nodes = overview.sample(state.graph)
+    links = overview.links_between(state.graph, nodes)
+    return nodes, links, overview.places(state.graph, nodes, links)
 
 
 def _map_title(state: State, drawn: tuple[np.ndarray, ...]) -> str:
@@ -148,3 +151,61 @@ def _map_option(state: State, drawn: tuple[np.ndarray, np.ndarray, np.ndarray], 
     found = [neighbourhood.class_of({"label": name, "given": None}, names) for name in told]
     labels = [len(names) if name is None else names.index(name) for name in found]
     return pictures.chart_map(places, [state.ids[node] for node in nodes], labels, links, names, dark)
+
+
+MOST_NODES = 5_000
+MOST_LINKS = 8_000
+_DIMENSIONS, _HOPS, _ROUNDS, _OTHERS = 16, 4, 120, 24
+_SCALE = 1000.0
+"""ECharts rounds the ends of lines to whole numbers."""
+
+
+def sample(graph: Graph, most: int = MOST_NODES) -> np.ndarray:
+    """Return the nodes to be drawn: all, or `most` of them by chance."""
+    if graph.num_nodes <= most:
+        return np.arange(graph.num_nodes)
+    return np.sort(np.random.default_rng(0).choice(graph.num_nodes, most, replace=False))
+
+
+def links_between(graph: Graph, nodes: np.ndarray) -> np.ndarray:
+    """Return the edges between some nodes, each pair once, as places in `nodes`; a sample if there are many."""
+    place = np.full(graph.num_nodes, -1)
+    place[nodes] = np.arange(len(nodes))
+    ends = place[graph.edge_index.numpy()]
+    ends = np.sort(ends[:, (ends >= 0).all(0) & (ends[0] != ends[1])], 0)
+    links = np.unique(ends, axis=1).T
+    if len(links) > MOST_LINKS:
+        links = links[np.sort(np.random.default_rng(0).choice(len(links), MOST_LINKS, replace=False))]
+    return links
+
+
+def places(graph: Graph, nodes: np.ndarray, links: np.ndarray) -> np.ndarray:
+    """Return a place for each of `nodes`.
+
+    The start is the main plane of random features that were spread along the edges. Then links pull, and a few other
+    nodes that are drawn by chance push, so that a round costs O(nodes + links).
+    """
+    generator = np.random.default_rng(0)
+    noise = torch.from_numpy(generator.standard_normal((graph.num_nodes, _DIMENSIONS))).float()
+    reach = Adjacency.normalized(graph, "row", True, torch.float32)
+    for _ in range(_HOPS):
+        noise = reach @ noise
+    spread = noise.numpy()[nodes]
+    spread = spread - spread.mean(0)
+    plane = spread @ np.linalg.svd(spread, full_matrices=False)[2][:2].T
+    at = plane / (np.abs(plane).max() + 1e-9) + 1e-3 * generator.standard_normal(plane.shape)
+    ideal = 1.5 / np.sqrt(len(nodes))
+    degree = np.maximum(np.bincount(links.ravel(), minlength=len(nodes)), 1)[:, None]
+    for turn in range(_ROUNDS if len(nodes) > 1 else 0):
+        pull = np.zeros_like(at)
+        gap = at[links[:, 1]] - at[links[:, 0]]
+        np.add.at(pull, links[:, 0], gap)
+        np.add.at(pull, links[:, 1], -gap)
+        others = generator.integers(len(nodes), size=(len(nodes), _OTHERS))
+        away = at[:, None] - at[others]
+        distance = (away**2).sum(2, keepdims=True) + 0.01 * ideal**2
+        push = (away / distance).sum(1) * ideal**2 * len(nodes) / _OTHERS
+        move = pull / degree + 0.05 * push - 0.01 * at
+        length = np.linalg.norm(move, axis=1, keepdims=True)
+        at = at + move / np.maximum(length, 1e-12) * np.minimum(length, 0.1 * (1 - turn / _ROUNDS))
+    return _SCALE * at

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from nicegui import ui
 
-from lignn.serve.page import words
+from lignn.serve.page import parts
 from lignn.serve.page.parts import heading, node_button
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class People:
             for entry in entries:
                 ui.label(entry.time[:19].replace("T", " ")).classes("quiet")
                 ui.label(entry.who)
-                ui.label(words.change(entry.change.old, entry.change.new))
+                ui.label(parts.change(entry.change.old, entry.change.new))
                 node_button(entry.change.key, self._go)
 
     async def _go(self, node: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lignn.evaluation.drawing import BLACK, BLUE, GREEN, GREY, OLIVE, ORANGE, PURPLE, SKY_BLUE, VERMILION
+from lignn.notebook import BLACK, BLUE, GREEN, GREY, OLIVE, ORANGE, PURPLE, SKY_BLUE, VERMILION
 from lignn.serve.insight import Quality
 
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE, VERMILION, SKY_BLUE, OLIVE, BLACK)
