@@ -225,7 +225,7 @@ OPTIONS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "jobs": (("compare", "mine", "--jobs", "0"), "Invalid value for '--jobs'"),
     "what to compare": (("compare", "mine", "--only", "lpaa"), "no method 'lpaa' to compare; did you mean 'lpa'?"),
-    "nothing to compare": (("compare", "mine", "--only", "backbone"), "nothing to compare backbone with"),
+    "nothing to compare": (("compare", "mine", "--only", "gcn"), "nothing to compare gcn with"),
     "report": (("compare", "mine", "-o", "report.pdf"), "report.pdf: the report is an .html file"),
     "report in no folder": (("compare", "mine", "-o", "no/report.html"), "no/report.html: there is no folder no"),
     "nothing to tune": (("tune", "mine", "--method", "lpa"), "lpa has nothing to train and nothing to tune"),

@@ -41,7 +41,7 @@ def test_the_picture_shows_every_run() -> None:
     upper, lower = compare_report.draw(comparison(SCORES)).axes
     dots = [tuple(round(x, 6) for x in path.get_offsets()[:, 0]) for path in upper.collections]
     assert dots == [(10.0 * n, 10.0 * n + 5) for n in range(1, len(MODELS) + 1)]
-    assert [label.get_text() for label in upper.get_yticklabels()][-1] == "LI-GCN, free"
+    assert "LI-GCN, free" in [label.get_text() for label in upper.get_yticklabels()]
     assert len(lower.lines) == len(MODELS)
     assert lower.get_ylabel() == "validation F1-micro (%)"
 

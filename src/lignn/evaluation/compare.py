@@ -62,7 +62,7 @@ def chosen(
     contraction = parameters.get("contraction")
     found = [
         one
-        for one in candidates(graph, "good", [parameters.get("backbone", DEFAULT_BACKBONE), *backbones])
+        for one in candidates(graph, "best", [parameters.get("backbone", DEFAULT_BACKBONE), *backbones])
         if contraction in (None, AUTO) or one.parameters.get("contraction", contraction) == contraction
     ]
     alone, *others = sorted(found, key=lambda one: one.method != BASELINE)
@@ -74,7 +74,7 @@ def chosen(
             raise InputError(f"there is no method {name!r} to compare; {did_you_mean(name, names | methods)}")
     wanted = [one for one in others if one.name in only or one.method in set(only) - names]
     if not wanted:
-        raise InputError(f"there is nothing to compare {BASELINE} with; name another method")
+        raise InputError(f"there is nothing to compare {alone.name} with; name another method")
     return [alone, *wanted]
 
 
