@@ -109,9 +109,9 @@ def test_a_failure_is_told_and_gives_exit_code_1(own, tmp_path):
 
 
 def test_earlier_failures_are_told_again_until_they_are_repeated(own, tmp_path):
-    for config in (planned.config for planned in tiny.STUDY.plan(1)):
+    for config in (planned for planned in tiny.STUDY.plan(1)):
         failed = {"status": "failed", "reason": "no luck"} if config.method["name"] == "lignn" else {}
-        records.append(tmp_path / "tiny.jsonl", tiny.record("GCN", 0, 0.5, id=config.identity) | failed)
+        records.append(tmp_path / "tiny.jsonl", tiny.record("GCN", 0, 0.5, id=config.id) | failed)
     arguments = ("reproduce", own, "--out", tmp_path, "--runs", "1")
     assert run(*arguments, code=1).splitlines() == [
         f"tiny: 0 new runs, 2 recorded before (1 of them failed); records: {tmp_path / 'tiny.jsonl'}",

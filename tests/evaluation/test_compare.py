@@ -9,7 +9,7 @@ from lignn.classifier.race.candidates import candidates
 from lignn.datasets.sources import Source
 from lignn.errors import ConfigError, InputError, LignnError, SplitError
 from lignn.evaluation import compare
-from lignn.evaluation.compare import Comparison, Result, Run
+from lignn.evaluation.compare import Comparison, Result, SplitCase
 from lignn.runs import workers
 
 GRAPH = {"name": "toy", "nodes": 9, "edges": 8, "features": 2, "classes": 2, "labelled": 6}
@@ -29,11 +29,11 @@ def comparison(scores: dict[str, list[float]]) -> Comparison:
     return Comparison(GRAPH, tuple(compare.chosen(FEATURES, {})), {}, tuple(results), 50.0)
 
 
-def performed(monkeypatch: pytest.MonkeyPatch, *given: Any, **more: Any) -> list[Run]:
+def performed(monkeypatch: pytest.MonkeyPatch, *given: Any, **more: Any) -> list[SplitCase]:
     """Return what `compare` runs; the runs take no time."""
-    runs: list[Run] = []
+    runs: list[SplitCase] = []
 
-    def perform(run: Run) -> Result:
+    def perform(run: SplitCase) -> Result:
         runs.append(run)
         return Result(run.method, run.number, 0.5, 0.5, 1.0, 1, (0.5,))
 
@@ -214,7 +214,7 @@ def test_the_most_frequent_label_is_that_of_training() -> None:
 
 
 def test_a_run_is_a_function_of_its_parameters() -> None:
-    run = Run(Source("karate"), "x", 0, {"method": "label_input", "seed": 1, "max_epochs": 3, "hidden": 4})
+    run = SplitCase(Source("karate"), "x", 0, {"method": "label_input", "seed": 1, "max_epochs": 3, "hidden": 4})
     one, two = compare.perform(run), compare.perform(run)
     assert replace(one, seconds=0, report=None) == replace(two, seconds=0, report=None)
     assert one.report.plain() == two.report.plain()
@@ -237,7 +237,7 @@ def test_bad_input_stays_bad_input_in_a_worker(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_run_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    run, failure = Run(Source("karate"), "lpa", 3, {"seed": 5}), workers.Failure("out of memory")
+    run, failure = SplitCase(Source("karate"), "lpa", 3, {"seed": 5}), workers.Failure("out of memory")
     monkeypatch.setattr(workers, "in_rounds", lambda *_: iter([(run, failure)]))
     with pytest.raises(LignnError, match="lpa, run 3, seed 5: out of memory"):
         compare.compare(Source("karate"), {}, 1, 2, ["lpa"])

@@ -9,7 +9,7 @@ from lignn.datasets.sources import Source
 from lignn.declarations import PARAMETERS, Range
 from lignn.errors import ConfigError, InputError
 from lignn.evaluation import compare, tune
-from lignn.evaluation.compare import Result, Run
+from lignn.evaluation.compare import Result, SplitCase
 from lignn.graph import Graph
 from lignn.runs import workers
 from tests.faults.test_leaks import flipped, splits, whole
@@ -17,10 +17,10 @@ from tests.faults.test_leaks import flipped, splits, whole
 KARATE = Source("karate")
 
 
-def scored(calls: list[Run]) -> Any:
+def scored(calls: list[SplitCase]) -> Any:
     """Instead of a fit: a validation score that depends on lr, and a test score that would choose otherwise."""
 
-    def perform(run: Run) -> Result:
+    def perform(run: SplitCase) -> Result:
         calls.append(run)
         val = 1 - abs(run.parameters.get("lr", 0.01) - 0.005)
         return Result("lignn", run.number, 1 - val, val, 1.0, 1, ())
@@ -40,7 +40,7 @@ def test_the_space_is_declared_and_what_is_given_is_not_searched() -> None:
 
 
 def test_trials_are_within_the_space_and_the_choice_is_by_validation_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[Run] = []
+    calls: list[SplitCase] = []
     monkeypatch.setattr(compare, "perform", scored(calls))
     found = tune.tune(KARATE, {"seed": 3}, trials=9, runs=2)
     assert len(found.trials) == 9
@@ -72,7 +72,7 @@ def test_the_same_seed_gives_the_same_trials(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_search_goes_on_from_its_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    calls: list[Run] = []
+    calls: list[SplitCase] = []
     monkeypatch.setattr(compare, "perform", scored(calls))
     file = tmp_path / "journal"
     first = tune.tune(KARATE, {}, trials=5, runs=1, storage=file)
@@ -87,10 +87,10 @@ def test_a_search_goes_on_from_its_file(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 def test_an_interrupted_search_tries_again_what_was_under_way(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    calls: list[Run] = []
+    calls: list[SplitCase] = []
     perform = scored(calls)
 
-    def interrupted(run: Run) -> Result:
+    def interrupted(run: SplitCase) -> Result:
         if len(calls) == 3:
             raise KeyboardInterrupt
         return perform(run)

@@ -19,7 +19,7 @@ from lignn import Graph, NodeClassifier, Split
 from lignn.classifier import TabularClassifier
 from lignn.datasets.sources import Source
 from lignn.declarations import METHODS, METHODS_WITH, METRICS, PRESETS
-from lignn.evaluation.compare import Run, metric_of, perform
+from lignn.evaluation.compare import SplitCase, metric_of, perform
 from lignn.methods import NAMES
 from lignn.training import End
 from lignn.training.history import DECIDING
@@ -289,7 +289,7 @@ def test_compare_uses_test_labels_for_the_test_score_only(method: str, tmp_path)
         file = tmp_path / f"{number}.npz"
         version.replace(splits=(split,)).write(file)
         parameters = {"seed": 0, "max_epochs": 2} | ({} if method == "lpa" else {"hidden": 4})
-        results.append(perform(Run(Source(str(file)), method, 0, parameters)))
+        results.append(perform(SplitCase(Source(str(file)), method, 0, {"method": method, **parameters})))
     one, other = results
     assert (one.val, one.epochs, one.curve, one.unsolved) == (other.val, other.epochs, other.curve, other.unsolved)
     assert one.test + other.test <= 1  # no prediction is right with both

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lignn.studies.again import compared
+from lignn.studies.results import compared
 
 
 def record(number, score, row="LI-GCN", dataset="chameleon", **changes):

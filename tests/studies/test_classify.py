@@ -10,18 +10,18 @@ from lignn import datasets
 from lignn.classifier.race.candidates import candidates
 from lignn.classifier.spec import Spec
 from lignn.studies import graphs, run, study
+from lignn.studies.case import StudyCase
 from lignn.studies.classify import classifier_of
-from lignn.studies.config import RunConfig
 
 STUDIES = ("defaults", "more", "choice", "contraction", "proved", "fraud", "auto", "auto_choice")
 CHOOSING = ("choice", "auto_choice")
 QUICK = {"max_epochs": 3, "folds": 1, "hidden": 4}
 
 
-def config(method: dict[str, Any] | None = None, **training: Any) -> RunConfig:
+def config(method: dict[str, Any] | None = None, **training: Any) -> StudyCase:
     split = {"kind": "per_class", "labels": 4, "seed": 42, "number": 0}
     values = {"dataset": "karate", "task": "classify", "split": split, "training": QUICK | training}
-    return RunConfig.of(values | {"method": method or {"name": "lignn"}}, "test")
+    return StudyCase.of(values | {"method": method or {"name": "lignn"}}, "test")
 
 
 def test_labels_of_the_tabular_graph_follow_features_and_not_edges() -> None:
@@ -50,26 +50,26 @@ def test_four_frauds_are_known_and_each_run_has_a_graph_of_its_own() -> None:
 def test_settings_are_chosen_on_other_splits_than_they_are_reported_on(name: str) -> None:
     seed = 7 if name in CHOOSING else 42
     for planned in study.load(name).plan():
-        split = planned.config.split
+        split = planned.split
         if split["kind"] == "per_class":
             assert split["seed"] == seed
         elif split["kind"] == "stratified":  # a seed for each run
-            assert split["number"] == 1000 * seed + planned.config.seed
+            assert split["number"] == 1000 * seed + planned.seed
         else:
-            assert planned.config.graph == "fraud"
+            assert planned.graph == "fraud"
 
 
 @pytest.mark.parametrize("name", [name for name in STUDIES if not name.startswith("auto")])
 def test_every_setting_is_one_of_the_classifier(name: str) -> None:
     graph = datasets.load("karate")
     for planned in study.load(name).plan(1):
-        Spec.resolve(classifier_of(planned.config, graph).get_params())
+        Spec.resolve(classifier_of(planned, graph).get_params())
 
 
 def test_rows_for_choosing_are_candidates_of_auto() -> None:
     names = {one.name for one in candidates(graphs.tabular(), "good")}
     assert set(study.load("auto_choice").rows()) <= names
-    chosen = {run.config.method.get("candidate") for run in study.load("auto").plan(1)}
+    chosen = {run.method.get("candidate") for run in study.load("auto").plan(1)}
     assert chosen - {None} <= names
 
 

@@ -7,21 +7,21 @@ from lignn import datasets
 from lignn.classifier.spec import Spec
 from lignn.evaluation.page import Picture, Table
 from lignn.studies import labels_added, study
-from lignn.studies.config import RunConfig
+from lignn.studies.case import StudyCase
 from lignn.studies.labels_added import RETRAINED, SOLVED, TRAINED_ON, WAYS
 from lignn.studies.results import Results
 from lignn.studies.views import added
 
 SPLIT = {"kind": "per_class", "labels": 2, "val": 8, "test": 8, "seed": 42, "number": 0, "added": [1, 2], "epochs": 2}
-SMALL = RunConfig("karate", "labels_added", split=SPLIT, method={"name": "lignn"}, training={"max_epochs": 4})
+SMALL = StudyCase("karate", "labels_added", split=SPLIT, method={"name": "lignn"}, training={"max_epochs": 4})
 
 
 def test_the_shipped_study_can_be_built():
     planned = study.load("labels_added").plan()
-    assert {run.config.dataset for run in planned} == {"cora", "chameleon", "amazon_photo", "weekday"}
+    assert {run.dataset for run in planned} == {"cora", "chameleon", "amazon_photo", "weekday"}
     assert len(planned) == 12
     for run in planned:
-        Spec.resolve(labels_added._new(run.config).get_params())
+        Spec.resolve(labels_added._new(run).get_params())
 
 
 def test_a_run_has_all_points_and_leaves_the_first_classifier_as_it_was():

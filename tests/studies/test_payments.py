@@ -10,7 +10,7 @@ from sklearn.model_selection import train_test_split
 from lignn.errors import DatasetError
 from lignn.evaluation.page import Table
 from lignn.studies import graphs, run, runner, study
-from lignn.studies.config import RunConfig
+from lignn.studies.case import StudyCase
 from lignn.studies.results import Results
 from lignn.studies.views import inputs
 from tests.studies import tiny
@@ -32,9 +32,9 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return rows
 
 
-def config(method: dict, **changes: object) -> RunConfig:
+def config(method: dict, **changes: object) -> StudyCase:
     values = {"dataset": "s-ffsd", "task": "classify", "method": method, "split": {"kind": "by_time", "number": 0}}
-    return RunConfig.of(values | changes, "here")
+    return StudyCase.of(values | changes, "here")
 
 
 def test_payments_are_joined_to_their_values_and_to_the_next_two(table: list[list[str]]) -> None:
@@ -120,4 +120,4 @@ def test_the_study_compares_rows_that_it_has() -> None:
     one = study.load("rows")
     rows = set(one.rows())
     assert {planned.against for planned in one.plan(1)} - {None} <= rows
-    assert {planned.config.graph for planned in one.plan(1)} >= {"s-ffsd", "cora", "tabular", "chains-20"}
+    assert {planned.graph for planned in one.plan(1)} >= {"s-ffsd", "cora", "tabular", "chains-20"}

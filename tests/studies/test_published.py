@@ -15,15 +15,15 @@ def test_table_2_is_whole():
 
 def test_the_searchs_choices_are_the_settings_of_table_2():
     for planned in study.load("table2").plan(1):
-        chosen = published.chosen("table3", planned.row, planned.config.dataset)
-        assert chosen is None or chosen.items() <= planned.config.method.items()
+        chosen = published.chosen("table3", planned.row, planned.dataset)
+        assert chosen is None or chosen.items() <= planned.method.items()
 
 
 def test_the_papers_choices_are_among_the_searched():
     tried = study.load("table3").plan(1)
     for planned in tried:
-        chosen = published.chosen("table3", planned.row, planned.config.dataset)
-        others = [other.config for other in tried if other.cell == planned.cell]
+        chosen = published.chosen("table3", planned.row, planned.dataset)
+        others = [other for other in tried if other.cell == planned.cell]
         assert chosen is None or any(chosen.items() <= (c.method | c.backbone).items() for c in others)
 
 

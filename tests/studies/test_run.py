@@ -9,11 +9,11 @@ from sklearn.metrics import roc_auc_score
 from lignn import Graph, Split, datasets, splits
 from lignn.errors import ConfigError, DatasetError, LignnError
 from lignn.studies import graphs, run, study
-from lignn.studies.config import RunConfig
+from lignn.studies.case import StudyCase
 from lignn.training import History
 from tests.studies import tiny
 
-GCN, LIGNN = (planned.config for planned in tiny.STUDY.plan(1))
+GCN, LIGNN = (planned for planned in tiny.STUDY.plan(1))
 
 
 def test_a_run_is_a_function_of_its_config():
@@ -82,8 +82,8 @@ split = { seed = 42 }
     own, shared = {}, {}
     graph = datasets.load("karate")
     for planned in study.parse("t", text).plan():
-        number, split = graphs.choose_split(graph, planned.config.split)
-        {"a": own, "b": shared}[planned.row][planned.config.seed, number] = split
+        number, split = graphs.choose_split(graph, planned.split)
+        {"a": own, "b": shared}[planned.row][planned.seed, number] = split
     assert set(own) == {(0, 3), (1, 4)}
     assert torch.equal(own[0, 3].train, splits.stratified(graph, (0.6, 0.2, 0.2), seed=3).train)
     one, two = shared.values()
@@ -152,7 +152,7 @@ def test_splits_by_kind():
 
 
 def test_label_transitions():
-    config = RunConfig.of({"dataset": "chains-10", "task": "label_transitions"}, "here")
+    config = StudyCase.of({"dataset": "chains-10", "task": "label_transitions"}, "here")
     assert run.perform(config)["transitions"] == torch.eye(10).tolist()
 
 
@@ -194,5 +194,5 @@ def test_configs_of_absent_datasets_run_on_stand_ins(dataset, n, tmp_path, monke
     Graph(edges, x=x, y=nodes % 3, splits=[split]).write(tmp_path / f"{dataset}.npz")
     monkeypatch.setenv("LIGNN_DATA", str(tmp_path))
     for planned in study.load("table2").plan(1, [f"*/{dataset}"]):
-        config = replace(planned.config, training=planned.config.training | {"max_epochs": 1})
+        config = replace(planned, training=planned.training | {"max_epochs": 1})
         assert 0 <= run.perform(config)["scores"]["test"] <= 1, planned.row

@@ -27,8 +27,8 @@ def test_results_depend_neither_on_jobs_nor_on_a_kill(tmp_path):
     work = runner.agenda(tiny.STUDY, tmp_path / "one")
     assert (len(work.todo), work.done) == (4, [])
     record = runner.execute(work, jobs=1)[1]
-    planned = tiny.STUDY.plan()[1].config
-    assert (record["id"], record["config"]) == (planned.identity, planned.plain())
+    planned = tiny.STUDY.plan()[1]
+    assert (record["id"], record["config"]) == (planned.id, planned.plain())
     assert (record["study"], record["against"], record["method"], record["threads"]) == ("tiny", "GCN", "lignn", 1)
     both = [(r["split"], r["seed"]) for r in records.read(work.file) if r["row"] == "GCN"]
     assert both == [(0, 0), (0, 1)]  # chains have one split: runs differ in their seed
@@ -61,7 +61,7 @@ def test_another_process_at_the_same_study(tmp_path):
     with records.locked(work.file), pytest.raises(InputError, match="another process is adding records"):
         runner.execute(work)
     for run in work.todo:
-        records.append(work.file, {"id": run.config.identity, "status": "ok"})
+        records.append(work.file, {"id": run.id, "status": "ok"})
     assert runner.execute(work) == []
 
 

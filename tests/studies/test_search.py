@@ -49,10 +49,9 @@ def test_a_part_of_the_grid_still_shows_the_papers_choice():
     table3 = study.load("table3")
     wanted = [{"forward_mask": False, "mask_rate": rate} for rate in (0.25, 0.5)]
     runs = [
-        tiny.record("LI-GCN", 0, 0.4 + 0.1 * planned.config.method["mask_rate"], id=planned.config.identity)
-        | {"config": planned.config.plain()}
+        tiny.record("LI-GCN", 0, 0.4 + 0.1 * planned.method["mask_rate"], id=planned.id) | {"config": planned.plain()}
         for planned in table3.plan(1, ["LI-GCN/chameleon"])
-        if any(settings.items() <= planned.config.method.items() for settings in wanted)
+        if any(settings.items() <= planned.method.items() for settings in wanted)
     ]
     said, table = search.view(Results.of("table3", runs, table3))
     assert "in 0 of 1 searches" in said

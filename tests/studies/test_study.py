@@ -27,7 +27,7 @@ def test_every_run_of_a_shipped_study_can_be_built(name):
     assert callable(report.view(one.report))
     built, graph = set(), Graph([[0], [1]], x=torch.zeros(3, 12), y=[0, 1, 2], edge_type=[0], edge_types=["shift-0"])
     for planned in one.plan(1):
-        config = planned.config
+        config = planned
         assert config.graph in graphs.OWN or catalogue.find(config.graph)
         key = str((config.backbone, config.method, config.training))
         if config.task == "train" and key not in built:
@@ -45,9 +45,9 @@ def test_studies_have_as_many_cells_as_the_paper_describes(name, cells):
 
 
 def test_all_runs_that_are_not_told_otherwise_have_the_papers_training():
-    plans = [planned for name in PAPERS for planned in study.load(name).plan(1) if planned.config.task == "train"]
+    plans = [planned for name in PAPERS for planned in study.load(name).plan(1) if planned.task == "train"]
     paper = {"lr": 0.01, "weight_decay": 0.0, "max_epochs": 1000, "patience": 100}
-    others = {planned.row.partition(" (β")[0] for planned in plans if planned.config.training != paper}
+    others = {planned.row.partition(" (β")[0] for planned in plans if planned.training != paper}
     assert others == {
         "GCN (epochs from 20 on)",
         "LI-GCN (epochs from 20 on)",
@@ -58,7 +58,7 @@ def test_all_runs_that_are_not_told_otherwise_have_the_papers_training():
 
 
 def test_table_2_has_the_hyper_parameters_of_table_4():
-    cells = {planned.cell: planned.config for planned in study.load("table2").plan(1)}
+    cells = {planned.cell: planned for planned in study.load("table2").plan(1)}
     assert cells["LI-GCN", "chameleon"].method == {
         "name": "lignn",
         "max_steps": 10,
@@ -81,7 +81,7 @@ def test_table_2_has_the_hyper_parameters_of_table_4():
 
 
 def test_table_2_offers_the_other_reading_of_alpha_where_it_differs():
-    cells = {planned.cell: planned.config.method for planned in study.load("table2").plan(1)}
+    cells = {planned.cell: planned.method for planned in study.load("table2").plan(1)}
     for row in ("L-GCN", "L-SotA"):
         for dataset in study.load("table2").datasets:
             text = cells[row, dataset]
@@ -92,9 +92,9 @@ def test_table_2_offers_the_other_reading_of_alpha_where_it_differs():
 
 def test_figure_2_goes_through_the_mask_rates():
     plan = study.load("figure2").plan(3)
-    rates = Counter(planned.config.method["mask_rate"] for planned in plan)
+    rates = Counter(planned.method["mask_rate"] for planned in plan)
     assert rates == {round(0.1 * i, 1): 15 for i in range(1, 10)}
-    assert {(p.config.seed, p.config.split["number"]) for p in plan} == {(0, 0), (1, 1), (2, 2)}
+    assert {(p.seed, p.split["number"]) for p in plan} == {(0, 0), (1, 1), (2, 2)}
 
 
 def test_measuring_a_dataset_is_one_run_however_many_are_asked_for():
@@ -123,7 +123,7 @@ def test_only(only, cells):
 
 
 def test_runs_come_number_by_number():
-    assert [(p.row, p.config.seed) for p in tiny.STUDY.plan()] == [
+    assert [(p.row, p.seed) for p in tiny.STUDY.plan()] == [
         ("GCN", 0),
         ("LI-GCN (β 0.5)", 0),
         ("GCN", 1),

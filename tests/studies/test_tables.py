@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from lignn.errors import DatasetError
 from lignn.studies import graphs, run, study, tables
-from lignn.studies.config import RunConfig
+from lignn.studies.case import StudyCase
 from lignn.studies.results import Results
 from lignn.studies.views import scores
 from tests.studies.test_payments import table  # noqa: F401  (a fixture)
@@ -17,7 +17,7 @@ from tests.studies.test_payments import table  # noqa: F401  (a fixture)
 
 def config(dataset, method, **changes):
     split = {"kind": "stratified", "fractions": [0.5, 0, 0.5], "number": 42}
-    return RunConfig.of({"dataset": dataset, "task": "classify", "method": method, "split": split} | changes, "here")
+    return StudyCase.of({"dataset": dataset, "task": "classify", "method": method, "split": split} | changes, "here")
 
 
 def test_payments_are_rows_that_links_join(table):  # noqa: F811
@@ -68,11 +68,11 @@ def test_scores_of_the_rarer_class():
 
 def test_every_row_can_be_run_and_shown(table):  # noqa: F811
     planned = study.load("tables").plan(1, ["trees*/s-ffsd*", "trees*/wine", "nearest rows/wine"])
-    assert {one.config.dataset for one in planned} == {
+    assert {one.dataset for one in planned} == {
         "s-ffsd-linked", "s-ffsd-linked-time", "s-ffsd-accounts", "wine"
     }  # fmt: skip
-    chosen = [one for one in planned if one.config.dataset in ("wine", "s-ffsd-linked-time")]
-    found = [one.description | run.perform(one.config) | {"status": "ok"} for one in chosen]
+    chosen = [one for one in planned if one.dataset in ("wine", "s-ffsd-linked-time")]
+    found = [one.description | run.perform(one) | {"status": "ok"} for one in chosen]
     blocks = scores.view(Results.of("tables", found, None))
     assert [len(block.rows) for block in blocks] == [3, 4]
     assert all(len(line) == 6 for block in blocks for line in block.rows)

@@ -66,6 +66,6 @@ def record(row: str, seed: int, test: float, **changes: Any) -> dict[str, Any]:
 def planned(name: str, row: str, seed: int, test: float, dataset: str = "chameleon", **changes: Any) -> dict[str, Any]:
     """A record of a run that the shipped study plans."""
     runs = study.load(name).plan(seed + 1)
-    run = next(run for run in runs if run.cell == (row, dataset) and run.config.seed == seed)
-    settings = {"id": run.config.identity, "against": run.against, "config": run.config.plain()}
+    run = next(run for run in runs if run.cell == (row, dataset) and run.seed == seed)
+    settings = {"id": run.id, "against": run.against, "config": run.plain()}
     return record(row, seed, test, dataset=dataset, study=name, **settings | changes)

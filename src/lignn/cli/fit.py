@@ -65,10 +65,10 @@ def fit(
 
 def _is_store(graph: NamedGraph, parameters: dict[str, Any]) -> bool:
     """Return whether the graph is a store, which the default method trains on; a race has to be left out."""
-    from lignn.cli import stored
+    from lignn.cli import reading
     from lignn.errors import ConfigError
 
-    if stored.opened(graph) is None:
+    if reading.opened(graph) is None:
         return False
     if parameters.get("method") == AUTO or {*OF_RACE} & {*parameters}:
         raise ConfigError(f"{graph.graph}: is a store, in which methods cannot race; name one by --method")
@@ -90,7 +90,7 @@ def _fit(
     """Train one method, save it and tell how good it is."""
     from lignn.classifier import NodeClassifier
     from lignn.classifier.spec import Spec
-    from lignn.cli import feature_block, fit_summary, progress, reading
+    from lignn.cli import fit_summary, output, progress, reading
     from lignn.processes import joined
 
     if report is not None:
@@ -116,16 +116,16 @@ def _fit(
     if not processes.is_first:
         return
     if not as_json:
-        feature_block.say(classifier.features_)
+        output.say_columns(classifier.features_)
     fit_summary.say(classifier, out, report, as_json, no_graph, training_scores)
 
 
 def _read(named: NamedGraph, spec: Spec, workers: int, memory: str | None, quiet: bool) -> Graph:
     """Return a graph in memory, or a stored one, of which a plan says what is kept in memory."""
-    from lignn.cli import reading, stored
+    from lignn.cli import reading
     from lignn.errors import InputError
 
-    if (store := stored.opened(named)) is not None:
+    if (store := reading.opened(named)) is not None:
         return _planned(spec, store, memory, quiet)
     refuse_several(workers, named.graph)
     if memory is not None:

@@ -89,10 +89,10 @@ def _refuse(given: dict[str, object]) -> None:
 
 
 def _inspected(named: NamedGraph, quiet: bool) -> Inspection:
-    from lignn.cli import reading, stored
+    from lignn.cli import reading
     from lignn.evaluation import inspection, stored_inspection
 
-    if (store := stored.opened(named)) is not None:
+    if (store := reading.opened(named)) is not None:
         return stored_inspection.inspect(store)
     graph = reading.read(named.source(), quiet)
     reading.tell(graph, quiet)

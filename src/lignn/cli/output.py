@@ -5,9 +5,16 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from lignn.features import Column
+
+
+_SHOWN = 20
+"""Columns that have a line of their own; of more, the ignored ones come first."""
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
@@ -47,3 +54,17 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], folded: in
     for row in rows:
         table.add_row(*map(Text, row))
     Console().print(table)
+
+
+def say_columns(columns: Sequence[Column]) -> None:
+    """Print a line for each column of a table: its name, its kind, and what was done with it."""
+    if not columns:
+        return
+    ignored = [column for column in columns if not column.used]
+    shown = columns if len(columns) <= _SHOWN else [*ignored, *(c for c in columns if c.used)][:_SHOWN]
+    typer.echo(f"Columns: {len(columns) - len(ignored)} are features, {len(ignored)} are ignored")
+    width = max(len(column.name) for column in shown)
+    for column in shown:
+        typer.echo(f"  {column.name:<{width}}  {column.kind}: {column.treatment}")
+    if len(columns) > len(shown):
+        typer.echo(f"  and {len(columns) - len(shown)} more; `features_` of the classifier has all")

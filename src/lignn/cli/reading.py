@@ -10,8 +10,10 @@ import typer
 from lignn.cli import progress
 
 if TYPE_CHECKING:
+    from lignn.cli.options import NamedGraph
     from lignn.datasets.sources import Source
     from lignn.graph import Graph, Split
+    from lignn.store import StoredGraph
 
 
 def read(source: Source, quiet: bool) -> Graph:
@@ -37,3 +39,15 @@ def tell(graph: Graph, quiet: bool) -> None:
     """Print how the columns of the tables were understood, on the standard error."""
     if graph.reading is not None and not quiet:
         typer.echo(str(graph.reading), err=True)
+
+
+def opened(named: NamedGraph) -> StoredGraph | None:
+    """Return the store that a command names; None if it is a graph of another kind."""
+    from lignn.errors import InputError
+    from lignn.store import StoredGraph, is_store
+
+    if not is_store(named.graph):
+        return None
+    if given := named.arguments()[1:]:
+        raise InputError(f"{given[0]}: {named.graph} is a store, whose tables were read by lignn store build")
+    return StoredGraph(named.graph)

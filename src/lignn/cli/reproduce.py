@@ -82,15 +82,15 @@ def _plan(study: Study, agenda: Agenda) -> dict[str, Any]:
     """Return what would be run."""
     from lignn.studies import runner
 
-    here = {graph: runner.is_here(graph) for graph in {run.config.graph for run in agenda.todo}}
-    todo = [run for run in agenda.todo if here[run.config.graph]]
+    here = {graph: runner.is_here(graph) for graph in {run.graph for run in agenda.todo}}
+    todo = [run for run in agenda.todo if here[run.graph]]
     return {
         "study": study.name,
         "file": str(agenda.file),
         "there": len(agenda.done),
         "failed_before": _failures(agenda.done),
         "to_do": len(todo),
-        "not_here": Counter(run.config.dataset for run in agenda.todo if not here[run.config.graph]),
+        "not_here": Counter(run.dataset for run in agenda.todo if not here[run.graph]),
         "cells": Counter(" / ".join(run.cell) for run in todo),
     }
 
@@ -124,11 +124,11 @@ def _in_words(record: Record) -> str:
 def _compared(study: Study, agenda: Agenda, folder: Path) -> list[dict[str, Any]]:
     """Return the scores of the planned runs beside those in another folder."""
     from lignn.runs import records
-    from lignn.studies import again
+    from lignn.studies import results
 
-    planned = {run.config.identity for run in agenda.todo} | {record["id"] for record in agenda.done}
+    planned = {run.id for run in agenda.todo} | {record["id"] for record in agenda.done}
     new = [record for record in records.read(agenda.file) if record["id"] in planned]
-    return again.compared(new, records.read(records.file_of(folder, study.name)))
+    return results.compared(new, records.read(records.file_of(folder, study.name)))
 
 
 def _failures(records: Sequence[Record]) -> list[str]:

@@ -26,7 +26,7 @@ _FRACTIONS = (0.6, 0.2, 0.2)
 
 
 @dataclass(frozen=True)
-class Run:
+class SplitCase:
     """One method on one split: all that its result depends on.
 
     Attributes:
@@ -78,7 +78,7 @@ def chosen(
     return [alone, *wanted]
 
 
-def perform(run: Run) -> Result:
+def perform(run: SplitCase) -> Result:
     """Fit on the training part of the run's split, choose the epoch by its validation part, score on its test part.
 
     A run whose parameters name no metric is scored by the one that `fit` chooses.
@@ -143,7 +143,7 @@ def compare(
     metric, note = metric_of(graph, parameters)
     compared, first, results = chosen(graph, parameters, only, backbones), parameters.get("seed", 0), []
     planned = [
-        Run(source, one.name, number, one.with_common({**parameters, "metric": metric, "seed": first + number}))
+        SplitCase(source, one.name, number, one.with_common({**parameters, "metric": metric, "seed": first + number}))
         for one in reversed(compared)  # slow ones first, so that workers end together
         for number in range(runs)
     ]

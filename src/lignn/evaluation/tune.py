@@ -19,7 +19,7 @@ from lignn.datasets.sources import Source
 from lignn.declarations import DEFAULT_METHOD, METHODS, METHODS_WITH, METRICS, OF_NETWORK, PARAMETERS, Range
 from lignn.errors import ConfigError, InputError
 from lignn.evaluation import compare
-from lignn.evaluation.compare import Result, Run
+from lignn.evaluation.compare import Result, SplitCase
 from lignn.graph import archive
 from lignn.methods.registry import over_rows
 from lignn.runs import experiment
@@ -165,13 +165,13 @@ class _Search:
         )
         return hashlib.sha256(text.encode()).hexdigest()
 
-    def run(self, settings: Mapping[str, Any], number: int, split: int) -> Run:
+    def run(self, settings: Mapping[str, Any], number: int, split: int) -> SplitCase:
         """Return the run of a trial of this number on a split; the preset has the number -1."""
         common = {"method": DEFAULT_METHOD, **self.parameters, "metric": self.metric}
         seed = self.parameters.get("seed", 0) + split
-        return Run(self.source, common["method"], number, {**common, **settings, "seed": seed})
+        return SplitCase(self.source, common["method"], number, {**common, **settings, "seed": seed})
 
-    def rounds(self, study: optuna.Study, trials: int) -> Iterator[list[Run]]:
+    def rounds(self, study: optuna.Study, trials: int) -> Iterator[list[SplitCase]]:
         """Yield the runs of the preset, then of some trials at once, split by split; store what they gave."""
         if _PRESET not in study.user_attrs:
             runs = [self.run({}, -1, split) for split in range(self.runs)]
@@ -180,7 +180,7 @@ class _Search:
         while (left := trials - 1 - _done(study)) > 0:
             yield from self._batch(study, min(_BATCH, left))
 
-    def _batch(self, study: optuna.Study, count: int) -> Iterator[list[Run]]:
+    def _batch(self, study: optuna.Study, count: int) -> Iterator[list[SplitCase]]:
         """Propose some trials, and yield their runs split by split; after each split, the worse ones are pruned."""
         from optuna.trial import TrialState
 
@@ -202,7 +202,7 @@ class _Search:
                     study.tell(trial, state=TrialState.PRUNED)
                     alive = [each for each in alive if each[0] is not trial]
 
-    def _scores(self, run: Run) -> dict[str, float]:
+    def _scores(self, run: SplitCase) -> dict[str, float]:
         result = self.results.found[run.id]
         return {"val": result.val, "test": result.test, "seconds": result.seconds}
 

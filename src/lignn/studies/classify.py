@@ -16,23 +16,23 @@ from lignn.errors import ConvergenceWarning, ImbalanceWarning
 from lignn.graph import Graph
 from lignn.methods.starts import measure, share_by_start
 from lignn.studies import graphs
-from lignn.studies.config import RunConfig, without_name
+from lignn.studies.case import StudyCase, without_name
 from lignn.studies.tables import scores
 
 AUTO = "auto"
 _STARTS = 5
 
 
-def classify(config: RunConfig) -> dict[str, Any]:
+def classify(case: StudyCase) -> dict[str, Any]:
     """Fit, and return how good, sure and well-posed the predictions of the test nodes are."""
-    graph = graphs.load(config.graph, config.seed)
-    number, split = graphs.choose_split(graph, config.split)
+    graph = graphs.load(case.graph, case.seed)
+    number, split = graphs.choose_split(graph, case.split)
     hidden = graph.labelled & ~(split.train | split.val)
     assert graph.y is not None
     given = graph.replace(y=torch.where(hidden, -1, graph.y), splits=())
-    if config.split["kind"] != "by_time":
+    if case.split["kind"] != "by_time":
         given = given.replace(time=None)  # else the latest labels would be held back
-    classifier = classifier_of(config, given)
+    classifier = classifier_of(case, given)
     with warnings.catch_warnings():
         for kind in (ConvergenceWarning, ImbalanceWarning):  # the record says the same in numbers
             warnings.simplefilter("ignore", kind)
@@ -45,7 +45,7 @@ def classify(config: RunConfig) -> dict[str, Any]:
     counts = {"there": truth, "predicted": decided, "right": truth[decided == truth]}
     return {
         "split": number,
-        "scores": scores(probabilities, truth, config.training.get("metric", DEFAULT_METRIC)),
+        "scores": scores(probabilities, truth, case.training.get("metric", DEFAULT_METRIC)),
         "nodes": len(truth),
         "classes": {what: each.bincount(minlength=graph.num_classes).tolist() for what, each in counts.items()},
         "chosen": getattr(classifier.method_, "chosen", None),
@@ -57,14 +57,14 @@ def classify(config: RunConfig) -> dict[str, Any]:
         "epochs": classifier.n_iter_,
         "best_epoch": classifier.history_.best + 1,
         "fit_seconds": seconds,
-        **(_equilibrium(classifier) if config.method["name"] == "lignn" else {}),
+        **(_equilibrium(classifier) if case.method["name"] == "lignn" else {}),
     }
 
 
-def classifier_of(config: RunConfig, graph: Graph) -> NodeClassifier:
-    """Return the classifier of a config: of a method, `auto`, or one candidate of `auto`."""
-    name, options = config.method["name"], without_name(config.method)
-    common = dict(config.training) | {"precision": config.precision, "seed": config.seed}
+def classifier_of(case: StudyCase, graph: Graph) -> NodeClassifier:
+    """Return the classifier of a case: of a method, `auto`, or one candidate of `auto`."""
+    name, options = case.method["name"], without_name(case.method)
+    common = dict(case.training) | {"precision": case.precision, "seed": case.seed}
     if name != AUTO:
         return NodeClassifier(**common, method=name, method_options=options)
     if "candidate" not in options:

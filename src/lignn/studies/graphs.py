@@ -82,7 +82,7 @@ def is_here(name: str) -> bool:
 
 
 def choose_split(graph: Graph, split: Mapping[str, Any]) -> tuple[int, Split]:
-    """Return number and split that `RunConfig.split` describes; public splits are reused if there are too few."""
+    """Return number and split that `StudyCase.split` describes; public splits are reused if there are too few."""
     number, kind = split["number"], split["kind"]
     if kind == "per_class":
         sizes = split["labels"], split.get("val", 0), split.get("test", 0)

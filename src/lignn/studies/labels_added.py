@@ -14,48 +14,46 @@ from lignn.classifier import NodeClassifier, Update
 from lignn.errors import ConvergenceWarning
 from lignn.graph import Graph, Split
 from lignn.studies import graphs
-from lignn.studies.config import RunConfig
+from lignn.studies.case import StudyCase
 
 SOLVED, TRAINED_ON, RETRAINED = "re-solved", "trained on", "retrained"
 WAYS = (SOLVED, TRAINED_ON, RETRAINED)
 
 
-def labels_added(config: RunConfig) -> dict[str, Any]:
+def labels_added(case: StudyCase) -> dict[str, Any]:
     """Return test score, seconds and steps for each number of added labels and each way to use them.
 
     `split.added` has the numbers of labels a class, `split.epochs` the epochs of a training that goes on.
     """
-    graph = graphs.load(config.graph, config.seed)
-    number, split = graphs.choose_split(graph, config.split)
-    order = torch.randperm(graph.num_nodes, generator=torch.Generator().manual_seed(config.seed))
+    graph = graphs.load(case.graph, case.seed)
+    number, split = graphs.choose_split(graph, case.split)
+    order = torch.randperm(graph.num_nodes, generator=torch.Generator().manual_seed(case.seed))
     pool = order[~(split.train | split.held_out)[order]]
-    classifier = _new(config)
+    classifier = _new(case)
     seconds = _seconds(lambda: classifier.fit(graph, split))
     seconds |= {f"certificate_{name}": value for name, value in _seconds(classifier.diagnose).items()}
     points = [{"added": 0, "way": RETRAINED, "test": classifier.score(split.test), **seconds}]
-    for amount in config.split["added"]:
+    for amount in case.split["added"]:
         labels = first_of_each_class(graph, pool, amount)
-        used = _points(classifier, split, labels, config)
+        used = _points(classifier, split, labels, case)
         points += [{"added": amount, "labels": len(labels)} | point for point in used]
     return {"split": number, "points": points}
 
 
-def _new(config: RunConfig) -> NodeClassifier:
-    return NodeClassifier(**config.training, method=config.method["name"], seed=config.seed)
+def _new(case: StudyCase) -> NodeClassifier:
+    return NodeClassifier(**case.training, method=case.method["name"], seed=case.seed)
 
 
-def _points(
-    classifier: NodeClassifier, split: Split, labels: dict[int, int], config: RunConfig
-) -> list[dict[str, Any]]:
+def _points(classifier: NodeClassifier, split: Split, labels: dict[int, int], case: StudyCase) -> list[dict[str, Any]]:
     """Use the labels in the three ways; the labels of the classifier are the same afterwards."""
     graph = classifier.graph_
-    trained_on, retrained = deepcopy(classifier), _new(config)
+    trained_on, retrained = deepcopy(classifier), _new(case)
     more = split.train.clone()
     more[list(labels)] = True
     updates: list[Update] = []
     ways: dict[str, tuple[NodeClassifier, Callable[[], Any]]] = {
         SOLVED: (classifier, lambda: updates.append(classifier.update_labels(labels))),
-        TRAINED_ON: (trained_on, lambda: trained_on.update_labels(labels, epochs=config.split["epochs"])),
+        TRAINED_ON: (trained_on, lambda: trained_on.update_labels(labels, epochs=case.split["epochs"])),
         RETRAINED: (retrained, lambda: retrained.fit(graph, Split(more, split.val, split.test))),
     }
     points = []

@@ -1,4 +1,4 @@
-"""One run: from a config to its result in plain values."""
+"""One run: from a case to its result in plain values."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ from lignn.graph import Graph, measures
 from lignn.labels import KnownLabels
 from lignn.methods import Method
 from lignn.studies import graphs
+from lignn.studies.case import StudyCase, without_name
 from lignn.studies.classify import classify
-from lignn.studies.config import RunConfig, without_name
 from lignn.studies.labels_added import labels_added
 from lignn.studies.normalisation import use_statistics
 from lignn.studies.tables import nearest_rows
 from lignn.training import Assembly, History, Metric, Scorer, Training, assemble, scorer
 
 
-def assembled(config: RunConfig) -> tuple[Assembly, Scorer, int]:
-    """Return the training run that `config` describes, its scorer, and the number of its split."""
-    graph = datasets.load(config.dataset, **config.dataset_options)
-    number, split = graphs.choose_split(graph, config.split)
-    labels = KnownLabels.of(graph, split.train & graph.labelled, getattr(torch, config.precision))
-    build = partial(build_method, config, graph)
-    unseen = split.held_out if config.inductive else None
-    metric = Metric.of(config.metric, labels)
-    return assemble(build, graph, labels, seed=config.seed, unseen=unseen), scorer(graph, split, metric), number
+def assembled(case: StudyCase) -> tuple[Assembly, Scorer, int]:
+    """Return the training run that `case` describes, its scorer, and the number of its split."""
+    graph = datasets.load(case.dataset, **case.dataset_options)
+    number, split = graphs.choose_split(graph, case.split)
+    labels = KnownLabels.of(graph, split.train & graph.labelled, getattr(torch, case.precision))
+    build = partial(build_method, case, graph)
+    unseen = split.held_out if case.inductive else None
+    metric = Metric.of(case.metric, labels)
+    return assemble(build, graph, labels, seed=case.seed, unseen=unseen), scorer(graph, split, metric), number
 
 
-def build_method(config: RunConfig, graph: Graph, generator: Generator) -> Method:
-    """Return the method of `config` over its backbone, for graphs like `graph`, with fresh weights from `generator`."""
-    network = without_name(config.backbone)
+def build_method(case: StudyCase, graph: Graph, generator: Generator) -> Method:
+    """Return the method of `case` over its backbone, for graphs like `graph`, with fresh weights from `generator`."""
+    network = without_name(case.backbone)
     statistics = network.pop("statistics", None)
-    options = without_name(config.method) | {"backbone_options": network}
+    options = without_name(case.method) | {"backbone_options": network}
     options |= {"edge_types": graph.edge_types, "generator": generator}
-    if "name" in config.backbone:
-        options["backbone"] = config.backbone["name"]
-    method = methods.build(config.method["name"], graph.num_features, graph.num_classes, **options)
+    if "name" in case.backbone:
+        options["backbone"] = case.backbone["name"]
+    method = methods.build(case.method["name"], graph.num_features, graph.num_classes, **options)
     if statistics is not None:
         use_statistics(method, statistics)
     return method
@@ -62,25 +62,25 @@ def settings_of(training: Mapping[str, Any]) -> Training:
     return Training(**training)
 
 
-def perform(config: RunConfig) -> dict[str, Any]:
+def perform(case: StudyCase) -> dict[str, Any]:
     """Return the result of a run, with its wall and processor time, peak memory and number of threads."""
     peak.reset()
     wall, processor = time.perf_counter(), time.process_time()
     tasks = {"train": _train, "classify": classify, "labels_added": labels_added, "nearest_rows": nearest_rows}
     tasks |= {"label_transitions": _transitions}
-    result = tasks[config.task](config)
+    result = tasks[case.task](case)
     seconds = {"seconds": time.perf_counter() - wall, "processor_seconds": time.process_time() - processor}
     return result | seconds | {"peak_memory_mib": peak.resident("VmHWM"), "threads": torch.get_num_threads()}
 
 
-def _transitions(config: RunConfig) -> dict[str, Any]:
-    graph = datasets.load(config.dataset, **config.dataset_options)
+def _transitions(case: StudyCase) -> dict[str, Any]:
+    graph = datasets.load(case.dataset, **case.dataset_options)
     return {"transitions": measures.label_transitions(graph).tolist(), "class_names": graph.class_names}
 
 
-def _train(config: RunConfig) -> dict[str, Any]:
-    assembly, score, split = assembled(config)
-    training = settings_of(config.training)
+def _train(case: StudyCase) -> dict[str, Any]:
+    assembly, score, split = assembled(case)
+    training = settings_of(case.training)
     history = assembly.train(score, training)
     if history.best < 0:
         raise LignnError(f"training ended in its first epoch: {history.end}")
@@ -94,7 +94,7 @@ def _train(config: RunConfig) -> dict[str, Any]:
         "solves": solver_statistics(history),
         "settings": _settings(assembly.method, training),
     }
-    return result | ({"curve": [record["test"] for record in history.epochs]} if config.curve else {})
+    return result | ({"curve": [record["test"] for record in history.epochs]} if case.curve else {})
 
 
 def _settings(method: Method, training: Training) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from typing import Any
 from lignn.errors import DatasetError
 from lignn.runs import experiment, records
 from lignn.runs.records import FAILED, OK, UNAVAILABLE, Record
-from lignn.studies.study import Run, Study
+from lignn.studies.case import StudyCase
+from lignn.studies.study import Study
 
 Report = Callable[[Record], None]
 """Called with each new record."""
@@ -28,7 +29,7 @@ class Agenda:
     """
 
     file: Path
-    todo: list[Run]
+    todo: list[StudyCase]
     done: list[Record]
 
 
@@ -39,8 +40,8 @@ def agenda(
     planned = study.plan(runs, only)
     file = records.file_of(folder, study.name)
     there = {record["id"]: record for record in records.read(file) if not (retry and record["status"] == FAILED)}
-    todo = [run for run in planned if run.config.identity not in there]
-    return Agenda(file, todo, [there[run.config.identity] for run in planned if run.config.identity in there])
+    todo = [run for run in planned if run.id not in there]
+    return Agenda(file, todo, [there[run.id] for run in planned if run.id in there])
 
 
 def execute(work: Agenda, jobs: int = 1, report: Report = lambda _: None, on: str | None = None) -> list[Record]:
@@ -63,16 +64,16 @@ def execute(work: Agenda, jobs: int = 1, report: Report = lambda _: None, on: st
         report(record)
 
     with records.appending(work.file) as there:
-        todo = [run for run in work.todo if there.get(run.config.identity) != OK]  # another process may have run it
-        missing = unavailable(run.config.graph for run in todo)
-        absent = list(dict.fromkeys(run.config.dataset for run in todo if run.config.graph in missing))
+        todo = [run for run in work.todo if there.get(run.id) != OK]  # another process may have run it
+        missing = unavailable(run.graph for run in todo)
+        absent = list(dict.fromkeys(run.dataset for run in todo if run.graph in missing))
         for dataset in absent:
             study = todo[0].study
             record = {"id": f"{study}/{dataset}", "study": study, "dataset": dataset, "status": UNAVAILABLE}
             if record["id"] not in there:
                 records.append(work.file, record)
             tell(record)
-        present = [run for run in todo if run.config.dataset not in absent]
+        present = [run for run in todo if run.dataset not in absent]
         kept = records.Recording(work.file, there)
         with closing(experiment.run(_perform, [present], kept, jobs, on=on, isolated=True)) as done:
             for _ in done:
@@ -106,7 +107,7 @@ def unavailable(names: Iterable[str]) -> list[str]:
     return absent
 
 
-def _perform(run: Run) -> dict[str, Any]:
+def _perform(case: StudyCase) -> dict[str, Any]:
     from lignn.studies.run import perform  # here, because a plan needs no torch
 
-    return perform(run.config)
+    return perform(case)

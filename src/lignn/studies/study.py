@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from lignn.errors import ConfigError, InputError, did_you_mean
-from lignn.studies.config import RunConfig
+from lignn.studies.case import StudyCase
 
 _REQUIRED_KEYS: dict[str, type] = {"title": str, "report": str, "runs": int, "datasets": list, "case": list}
 _OPTIONAL_KEYS: dict[str, type] = {"base": dict, "dataset": dict, "shared": dict, "text": str}
@@ -42,43 +42,6 @@ _OPTIONAL_KEYS: dict[str, type] = {"base": dict, "dataset": dict, "shared": dict
 _CASE_KEYS: dict[str, type] = {"row": str, "against": str, "use": list, "datasets": list, "on": dict, "vary": dict}
 _DEFINITIONS = resources.files("lignn.studies") / "definitions"
 _IN_WORDS = {str: "a text", int: "a whole number", list: "a list", dict: "a table"}
-
-
-@dataclass(frozen=True)
-class Run:
-    """A planned run: its place in the study, and its config."""
-
-    study: str
-    row: str
-    against: str | None
-    config: RunConfig
-
-    @property
-    def id(self) -> str:
-        """The identity of the config."""
-        return self.config.identity
-
-    @property
-    def cell(self) -> tuple[str, str]:
-        """Row and dataset; the runs of a cell differ in seed and split, or in settings that the row does not name."""
-        return self.row, self.config.dataset
-
-    @property
-    def description(self) -> dict[str, Any]:
-        """What a record says about the run besides its result."""
-        config = self.config
-        return {
-            "id": config.identity,
-            "study": self.study,
-            "row": self.row,
-            "against": self.against,
-            "dataset": config.dataset,
-            "method": config.method.get("name"),
-            "backbone": config.backbone.get("name"),
-            "split": config.split.get("number"),
-            "seed": config.seed,
-            "config": config.plain(),
-        }
 
 
 @dataclass(frozen=True)
@@ -109,7 +72,7 @@ class Study:
     shared: Mapping[str, Any] = field(repr=False)
     text: str = field(default="", repr=False)
 
-    def plan(self, runs: int | None = None, only: Sequence[str] = ()) -> list[Run]:
+    def plan(self, runs: int | None = None, only: Sequence[str] = ()) -> list[StudyCase]:
         """Return all runs, ordered by run number, so that the cells of an unfinished study have about as many runs.
 
         Args:
@@ -118,14 +81,14 @@ class Study:
         """
         numbers = range(self.runs if runs is None else runs)
         planned = [run for number in numbers for case in self.cases for run in self._expand(case, number)]
-        unique = {run.config.identity: run for run in planned}.values()
+        unique = {run.id: run for run in planned}.values()
         return [run for run in unique if not only or any(_matches(run, pattern) for pattern in only)]
 
     def rows(self) -> list[str]:
         """Return the names of the rows in the order of the study."""
         return list(dict.fromkeys(run.row for case in self.cases for run in self._expand(case, 0)))
 
-    def _expand(self, case: Mapping[str, Any], number: int) -> Iterator[Run]:
+    def _expand(self, case: Mapping[str, Any], number: int) -> Iterator[StudyCase]:
         tables = [*(self.shared[name] for name in case.get("use", [])), case]
         vary = case.get("vary", {})
         for dataset in case.get("datasets", list(case.get("on", {})) or self.datasets):
@@ -143,7 +106,8 @@ class Study:
                     first = settings.get("split", {}).get("first", 0)
                     settings = merged(settings, {"seed": number, "split": {"number": first + number}})
                 row, against = _filled(case["row"], settings), _filled(case.get("against", ""), settings) or None
-                yield Run(self.name, row, against, RunConfig.of(settings, f"{self.name}, {row}, {dataset}"))
+                place = {"study": self.name, "row": row, "against": against}
+                yield StudyCase.of(settings, f"{self.name}, {row}, {dataset}", **place)
 
 
 def _nested(name: str, value: Any) -> dict[str, Any]:
@@ -172,7 +136,7 @@ def _filled(template: str, settings: Mapping[str, Any]) -> str:
     return re.sub(r"\{([^}]+)\}", setting, template)
 
 
-def _matches(run: Run, pattern: str) -> bool:
+def _matches(run: StudyCase, pattern: str) -> bool:
     row, dataset = (part.lower() for part in run.cell)
     wanted_row, slash, wanted_dataset = pattern.lower().partition("/")
     if slash:

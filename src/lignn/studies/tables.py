@@ -17,7 +17,7 @@ from torch import Tensor
 from lignn.errors import DataWarning
 from lignn.graph import Graph
 from lignn.studies import payments
-from lignn.studies.config import RunConfig
+from lignn.studies.case import StudyCase
 from lignn.training import Metric
 
 LINKED, ACCOUNTS = "s-ffsd-linked", "s-ffsd-accounts"
@@ -63,15 +63,15 @@ def of_sklearn(name: str) -> Graph:
     return Graph.from_table(pa.table({"label": found.target} | columns), name=name, columns={"label": "label"})
 
 
-def nearest_rows(config: RunConfig) -> dict[str, Any]:
+def nearest_rows(case: StudyCase) -> dict[str, Any]:
     """Classify rows by the most frequent label of the five nearest known ones, by prepared columns."""
     from sklearn.neighbors import KNeighborsClassifier
 
     from lignn.features import Preparation
     from lignn.studies import graphs
 
-    graph = graphs.load(config.graph, config.seed)
-    number, split = graphs.choose_split(graph, config.split)
+    graph = graphs.load(case.graph, case.seed)
+    number, split = graphs.choose_split(graph, case.split)
     assert graph.y is not None
     assert graph.columns is not None
     x = Preparation.fit(graph.columns).transform(graph.columns)
@@ -80,7 +80,7 @@ def nearest_rows(config: RunConfig) -> dict[str, Any]:
     probabilities = torch.zeros(int(split.test.sum()), graph.num_classes, dtype=torch.float64)
     probabilities[:, model.classes_] = torch.from_numpy(model.predict_proba(x[split.test.numpy()]))
     truth = graph.y[split.test]
-    return {"split": number, "scores": scores(probabilities, truth, config.metric), "nodes": len(truth)}
+    return {"split": number, "scores": scores(probabilities, truth, case.metric), "nodes": len(truth)}
 
 
 def scores(probabilities: Tensor, truth: Tensor, chosen: str) -> dict[str, float]:

@@ -76,7 +76,7 @@ def view(results: Results) -> list[Block]:
     lines = _lines(results)
     if not any(lines.values()):
         return [NOT_RUN]
-    configs = [run.config.plain() for run in results.planned.values()] or [record["config"] for record in results.good]
+    configs = [run.plain() for run in results.planned.values()] or [record["config"] for record in results.good]
     grid = tuple(sorted({config["method"]["mask_rate"] for config in configs}))
     there = {name: records for name, records in lines.items() if records}
     measured = {solve: {name: Measured.of(own, solve, grid) for name, own in there.items()} for solve in SOLVES}

@@ -92,7 +92,7 @@ def view(results: Results) -> list[Block]:
             own = [record for record in results.good if (record["row"], record["dataset"]) == (row, dataset)]
             if not own:
                 continue
-            planned = [run.config.plain() for run in results.planned.values() if run.cell == (row, dataset)]
+            planned = [run.plain() for run in results.planned.values() if run.cell == (row, dataset)]
             search, paper = Search.of(own, planned), published.chosen(results.study, row, dataset)
             lines.append((f"{dataset}, {row}", *_line(search, paper)))
             partial += search.partial

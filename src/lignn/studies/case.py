@@ -1,4 +1,4 @@
-"""The config of a run: all that its result depends on, as plain values.
+"""A case of a study: all that its result depends on as plain values, and its place in the study.
 
 This module imports nothing heavy, so that a plan is quick.
 """
@@ -23,9 +23,12 @@ CHOICES = {
 """Allowed values of the settings that are a choice."""
 
 
+_PLACE = ("study", "row", "against")
+
+
 @dataclass(frozen=True)
-class RunConfig:
-    """Config of one run.
+class StudyCase:
+    """One run of a study.
 
     Attributes:
         dataset: name of the dataset.
@@ -47,6 +50,8 @@ class RunConfig:
         precision: floating-point type of all computations.
         curve: record the test score of every epoch.
         metric: the score that chooses the epoch and is recorded.
+        study, row: its place in the report; they are not part of its id.
+        against: the row that it is compared with.
     """
 
     dataset: str
@@ -61,20 +66,23 @@ class RunConfig:
     precision: str = "float32"
     curve: bool = False
     metric: str = DEFAULT_METRIC
+    study: str = ""
+    row: str = ""
+    against: str | None = None
 
     @classmethod
-    def of(cls, values: Mapping[str, Any], where: str) -> RunConfig:
-        """Return the config with these values; the messages of errors start with `where`."""
-        known = {f.name: f for f in fields(cls)}
+    def of(cls, values: Mapping[str, Any], where: str, **place: Any) -> StudyCase:
+        """Return the case with these values and this place; the messages of errors start with `where`."""
+        known = {f.name: f for f in fields(cls) if f.name not in _PLACE}
         for key, value in values.items():
             if key not in known:
                 raise ConfigError(f"{where}: there is no setting {key!r}; {did_you_mean(key, known)}")
             wanted = {"str": str, "bool": bool, "int": int}.get(str(known[key].type), dict)
             if not isinstance(value, wanted):
                 raise ConfigError(f"{where}: {key} must be a {wanted.__name__}, got {value!r}")
-        config = cls(**values)
-        config._check(where)
-        return config
+        case = cls(**values, **place)
+        case._check(where)
+        return case
 
     def _check(self, where: str) -> None:
         chosen = {"task": self.task, "precision": self.precision, "metric": self.metric}
@@ -87,9 +95,9 @@ class RunConfig:
                 raise ConfigError(f"{where}: {key} {value!r} is unknown; {did_you_mean(value, CHOICES[key])}")
 
     def plain(self) -> dict[str, Any]:
-        """Return the config as nested plain values; records without a metric have the default one."""
-        values = asdict(self)
-        return values if self.metric != DEFAULT_METRIC else {k: v for k, v in values.items() if k != "metric"}
+        """Return what the result depends on as nested plain values; records without a metric have the default one."""
+        left_out = _PLACE if self.metric != DEFAULT_METRIC else (*_PLACE, "metric")
+        return {name: value for name, value in asdict(self).items() if name not in left_out}
 
     @property
     def graph(self) -> str:
@@ -97,13 +105,34 @@ class RunConfig:
         return self.dataset_options.get("graph", self.dataset)
 
     @property
-    def identity(self) -> str:
-        """Hash of all values; two configs describe the same run if they have the same identity.
+    def id(self) -> str:
+        """Hash of all plain values; two cases with the same id have the same result.
 
-        Defaults of the code are not part of it. A record has them under `settings`, and the commit.
+        Defaults of the code are not part of it. A record has what they came to under `settings`, and the commit.
         """
         text = json.dumps(self.plain(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def cell(self) -> tuple[str, str]:
+        """Row and dataset; the cases of a cell differ in seed and split, or in settings that the row does not name."""
+        return self.row, self.dataset
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """What a record says about the case besides its result."""
+        return {
+            "id": self.id,
+            "study": self.study,
+            "row": self.row,
+            "against": self.against,
+            "dataset": self.dataset,
+            "method": self.method.get("name"),
+            "backbone": self.backbone.get("name"),
+            "split": self.split.get("number"),
+            "seed": self.seed,
+            "config": self.plain(),
+        }
 
 
 def without_name(named: Mapping[str, Any]) -> dict[str, Any]:

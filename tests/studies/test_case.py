@@ -1,31 +1,31 @@
 import pytest
 
 from lignn.errors import ConfigError
-from lignn.studies.config import RunConfig
+from lignn.studies.case import StudyCase
 
 VALUES = {"dataset": "karate", "split": {"kind": "public", "number": 0}, "method": {"name": "backbone"}}
 
 
 def test_identity_depends_on_every_value_and_not_on_their_order():
-    config = RunConfig.of(VALUES, "here")
-    assert RunConfig.of(dict(reversed(VALUES.items())), "here").identity == config.identity
+    config = StudyCase.of(VALUES, "here")
+    assert StudyCase.of(dict(reversed(VALUES.items())), "here").id == config.id
     changed = [{"seed": 1}, {"precision": "float64"}, {"method": {"name": "lpa"}}, {"training": {"lr": 0.1}}]
-    identities = {RunConfig.of(VALUES | change, "here").identity for change in changed}
-    assert len(identities | {config.identity}) == 5
+    identities = {StudyCase.of(VALUES | change, "here").id for change in changed}
+    assert len(identities | {config.id}) == 5
 
 
 def test_plain_values_give_the_config_back():
-    config = RunConfig.of(VALUES, "here")
-    assert RunConfig.of(config.plain(), "here") == config
+    config = StudyCase.of(VALUES, "here")
+    assert StudyCase.of(config.plain(), "here") == config
 
 
 def test_records_without_a_metric_have_the_default_one():
-    config = RunConfig.of(VALUES | {"metric": "f1_micro"}, "here")
+    config = StudyCase.of(VALUES | {"metric": "f1_micro"}, "here")
     assert "metric" not in config.plain()
-    assert config.identity == RunConfig.of(VALUES, "here").identity
-    other = RunConfig.of(VALUES | {"metric": "roc_auc"}, "here")
+    assert config.id == StudyCase.of(VALUES, "here").id
+    other = StudyCase.of(VALUES | {"metric": "roc_auc"}, "here")
     assert other.plain()["metric"] == "roc_auc"
-    assert other.identity != config.identity
+    assert other.id != config.id
 
 
 @pytest.mark.parametrize(
@@ -41,5 +41,5 @@ def test_records_without_a_metric_have_the_default_one():
 )
 def test_wrong_values_are_named(change, message):
     with pytest.raises(ConfigError) as error:
-        RunConfig.of(VALUES | change, "here")
+        StudyCase.of(VALUES | change, "here")
     assert str(error.value).startswith(message)
