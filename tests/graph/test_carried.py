@@ -105,6 +105,9 @@ def test_nodes_that_only_edges_name():
 def test_edges_that_name_no_row_are_refused():
     with pytest.raises(TableError, match=r"'q'.*is not the id of a node"):
         graph(payments=PAYMENTS.set_column(0, "from", [["q"] * 5]).set_column(1, "to", [["p"] * 5]))
+    for ends in (["a", "", "b", "z", "a"], ["a", "", "b", "c", "a"]):
+        with pytest.raises(TableError, match=r"'' is not the id of a node"):
+            graph(payments=PAYMENTS.set_column(0, "from", [ends]).set_column(1, "to", [["a"] * 5]))
     with pytest.raises(TableError, match="is not the id of a node"):
         graph(payments=PAYMENTS.set_column(0, "from", [["a", "", "b", "z", "a"]]))
     with pytest.raises(TableError, match="'z' is not the id of a node"):  # edges that carry nothing
@@ -135,6 +138,10 @@ def test_another_graph_has_the_same_columns():
     with pytest.warns(DataWarning, match="edges: no column 'amount', which the model was trained with"):
         found = columns(graph(payments=other.drop_columns(["amount"]), like=known.reading))
     assert found["amount out: sum"] == [0, 0, 0, 0]
+    with pytest.warns(DataWarning) as told:
+        bare = columns(graph(payments=other.select(["from", "to"]), like=known.reading))
+    assert [str(each.message).split("'")[1] for each in told] == ["amount", "day", "kind"]
+    assert bare["edges out"] == [2, 0, 0, 0]
     bare = Graph.from_tables(NODES, PAYMENTS.select(["from", "to"]).slice(4, 1))
     assert Graph.from_tables(NODES, PAYMENTS.slice(4, 1), like=bare.reading).edge_table is None
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from lignn import Graph
-from lignn.errors import InputError, TableError
+from lignn.errors import DataWarning, InputError, TableError
 from lignn.graph import archive, nearest
 
 N = 40
@@ -102,6 +102,19 @@ def test_the_archive_keeps_which_nodes_are_values(tmp_path):
     graph = linked()
     archive.write(graph, tmp_path / "g.npz")
     assert np.array_equal(Graph.read(tmp_path / "g.npz").value_of, graph.value_of)
+
+
+def test_a_column_that_the_models_rules_name_and_that_is_not_there_joins_nothing():
+    graph = linked()
+    with pytest.warns(DataWarning, match="table: no column 'shop', by which the model joins rows; it joins none here"):
+        other = Graph.from_table(payments().drop_columns(["shop"]), like=graph.reading)
+    assert other.edge_types == graph.edge_types
+    counts = other.edge_type.bincount(minlength=4).tolist()
+    assert (counts[1], counts[3]) == (0, 0)
+    assert counts[0] == graph.edge_type.bincount()[0]
+    with pytest.warns(DataWarning, match="no column 'day'"):
+        other = Graph.from_table(payments().drop_columns(["day"]), like=graph.reading)
+    assert other.edge_type.bincount(minlength=4).tolist()[2:] == [0, 0]
 
 
 def test_another_table_is_joined_by_the_same_rules():

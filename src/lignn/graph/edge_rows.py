@@ -49,9 +49,10 @@ class EdgeRows:
     def with_unknown(
         self, table: Table, ends: Mapping[str, str], nodes: Nodes, metadata: Metadata
     ) -> tuple[Nodes, str] | None:
-        """Return the nodes with those that only edges name, and a note; None if the edges name no row of the nodes.
+        """Return the nodes with those that only edges name, and a note.
 
-        Ends that are empty are no nodes; reading the edges says where they are.
+        None if there are none, or if the edges name no row of the nodes. Ends that are empty are no nodes; reading the
+        edges says where they are.
         """
         kind = TEXT if edge_table.whole_numbers(nodes.ids) is None else pa.int64()
         try:
@@ -60,7 +61,7 @@ class EdgeRows:
             named = _named(table, ends, TEXT, metadata)
         known = pc.is_in(named, nodes.ids)
         more = named.filter(pc.and_(pc.invert(known), pc.not_equal(named, "")))
-        if not pc.any(known).as_py():
+        if not len(more) or not pc.any(known).as_py():
             return None
         note = (
             f"nodes that only edges name: {len(more):,}, for example {quoted(more[0].as_py())}; they have no label and "
@@ -106,7 +107,8 @@ def read(table: Table, ends: Mapping[str, str], ignored: Collection[str], wanted
         if name not in rows.column_names:
             words = f"{table.path}: no column {name!r}, which the model was trained with; its values count as missing"
             warnings.warn(words, DataWarning, stacklevel=2)
-            rows = rows.append_column(name, pa.nulls(rows.num_rows if rows.num_columns else _count(table, ends)))
+            empty = pa.nulls(rows.num_rows if rows.num_columns else _count(table, ends))
+            rows = pa.table([*rows.columns, empty], names=[*rows.column_names, name])
     return EdgeRows(rows, known, forms, notes)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
-from lignn.errors import InputError
+from lignn.errors import DataWarning, InputError
 from lignn.graph import nearest
 from lignn.graph.graph import Graph
 from lignn.graph.joins import joined
@@ -17,18 +18,23 @@ from lignn.graph.links import NEAREST, Links
 from lignn.graph.split import Split
 
 
-def linked(graph: Graph, links: Links | None) -> Graph:
+def linked(graph: Graph, links: Links | None, of_model: bool = False) -> Graph:
     """Return a graph without edges with those that the rules make; nodes of values follow the rows.
 
     Args:
         graph: the rows of a table, read without edges.
         links: the rules; None joins nearest rows, if the table has columns and is not too large.
+        of_model: whether a model has the rules, so that a column that is not there joins nothing, with a warning.
     """
     assert graph.reading is not None
     if links is None:
         return _with_nearest(graph)
-    taken = {name: role for role, name in graph.reading.nodes.roles}
+    reading = graph.reading
+    taken = {name: role for role, name in reading.nodes.roles}
     table = pa.table({"": pa.nulls(graph.num_nodes)}).select([]) if graph.table is None else graph.table
+    if of_model and graph.table is not None:
+        table = _with_all(graph, links)
+        graph = graph.replace(table=table)
     links.check(table.column_names, taken, graph.name)
     near = nearest.pairs(table.select(_used(table, links)), links.nearest, graph.name) if links.nearest else None
     found = joined(table, links, near)
@@ -36,10 +42,22 @@ def linked(graph: Graph, links: Links | None) -> Graph:
     if links.nearest:
         each = f"its {min(links.nearest, graph.num_nodes - 1)} nearest by {len(_used(table, links))} columns"
         notes.append(f"{NEAREST}: each row is joined to {each}")
-    reading = replace(graph.reading, links=links, joined=tuple(notes))
+    reading = replace(reading, links=links, joined=tuple(notes))
     several = {"edge_type": np.empty(0, np.int64), "edge_types": links.types} if len(links.types) > 1 else {}
     bare = graph.replace(reading=reading, **several)
     return _with_values(bare, found.edges, found.kinds, found.column, value_ids(links, found.column, found.values))
+
+
+def _with_all(graph: Graph, links: Links) -> pa.Table:
+    """Return the table with an empty column for each one that the rules name and that is not there; warn of it."""
+    table = graph.table
+    assert table is not None
+    for name in (*links.columns, *(() if links.order is None else (links.order,))):
+        if name not in table.column_names:
+            words = f"{graph.name}: no column {name!r}, by which the model joins rows; it joins none here"
+            warnings.warn(words, DataWarning, stacklevel=4)
+            table = table.append_column(name, pa.nulls(table.num_rows, pa.string()))
+    return table
 
 
 def _with_nearest(graph: Graph) -> Graph:

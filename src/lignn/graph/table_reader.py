@@ -166,7 +166,8 @@ def _of_one_table(tables: Tables, wanted: Wanted, missing: Collection[str] | Non
     if key is None:
         graph = graph.replace(node_ids=None)
     try:
-        return linked.linked(graph, wanted.links or (None if like is None else like.links))
+        of_model = wanted.links is None and like is not None
+        return linked.linked(graph, like.links if of_model and like is not None else wanted.links, of_model)
     except InputError as error:
         raise type(error)(str(error).replace(graph.name, tables.where, 1)) from error
 
