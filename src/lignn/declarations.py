@@ -174,8 +174,8 @@ _LOSS: dict[str, dict[str, Any]] = {
 }
 _HALF = {name: {"mask_rate": 0.5, **loss} for name, loss in _LOSS.items()}
 _FEATURES = frozenset({"features", "edges"})
-_HIDDEN: dict[str, dict[str, Any]] = {"practical": {"label_folds": 10, "most_columns": 256}, "paper": {}}
-"""In how many folds a classifier of rows hides known labels while it learns, and how many features trees take."""
+_HIDDEN: dict[str, dict[str, Any]] = {"practical": {"label_folds": 10}, "paper": {}}
+"""In how many folds a classifier of rows hides known labels while it learns."""
 
 METHODS: dict[str, MethodDeclaration] = {
     BASELINE: MethodDeclaration(

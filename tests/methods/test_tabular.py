@@ -121,3 +121,13 @@ def test_trees_take_the_leading_directions_of_many_features():
     other.load_state_dict(trees.state_dict())
     torch.testing.assert_close(other.predict(problem).probabilities, trees.predict(problem).probabilities)
     assert "projection" not in Boosted(40, 3, label_folds=2).state_dict()  # as saved before
+
+
+def test_directions_are_of_seen_nodes_alone():
+    graph, unseen = random_graph(n=60, seed=1), torch.arange(60) >= 50
+    changed = graph.replace(x=torch.where(unseen[:, None], graph.x + 9, graph.x))
+    first, second = (
+        principal(Problem.of(one, torch.arange(60) < 30, torch.float64).without_edges_at(unseen), 3)
+        for one in (graph, changed)
+    )
+    assert np.array_equal(first, second)

@@ -166,12 +166,13 @@ def _key(projection: np.ndarray | None) -> int | None:
 
 
 def principal(problem: Problem, count: int) -> np.ndarray:
-    """Return the directions (d×count) in which the features of all nodes have the largest second moments.
+    """Return the directions (d×count) in which the features of all seen nodes have the largest second moments.
 
     They are those of a randomised singular value decomposition: Halko, Martinsson and Tropp, SIAM Review 2011. Labels
     have no part in them.
     """
-    x = own_features(problem)
+    own = own_features(problem)
+    x = own if problem.seen is None else own[problem.seen.numpy()]
     found = np.random.default_rng(0).standard_normal((x.shape[1], count))
     for _ in range(_POWERS):
         found = np.linalg.qr(x.T @ (x @ found))[0]

@@ -50,7 +50,6 @@ AS_INPUTS: dict[str, dict[str, Any]] = {
     "label_input": {"hops": 2, "shares": True, "label_folds": 10},
     "label_reuse": {"hops": 2, "shares": True, "label_folds": 10, "max_steps": 1},
 }
-OF_ROWS: dict[str, dict[str, Any]] = {"logistic": {}, "boosted": {"most_columns": 256}}
 """Methods that a classifier of rows can be the base of, and the options that make it this method."""
 
 MEMBERS: tuple[Mapping[str, Any], ...] = ({"method": BASELINE}, {"method": "label_input"})
@@ -92,7 +91,7 @@ def build(
     network, sizes = dict(backbone_options or {}), (num_features, num_classes)
     base = checked_base(name, base)
     if over_rows(name, base):
-        return _call(base, sizes, AS_INPUTS[name] | OF_ROWS[base] | options, edge_types=edge_types)
+        return _call(base, sizes, AS_INPUTS[name] | options, edge_types=edge_types)
     if name in ROWS:
         return _call(name, sizes, options, edge_types=None)
 

@@ -22,6 +22,8 @@ _WAYS: dict[str, tuple[str, ...]] = {
     "good": (BASELINE, "correct_and_smooth", "label_input", "label_reuse", "lignn"),
     "best": (BASELINE, "correct_and_smooth", "label_input", "label_reuse", "lignn"),
 }
+MOST_COLUMNS = 256
+"""Number of features beyond which trees take leading directions: many well-filled columns cost the time of a race."""
 _PASSES = 10
 _DEEP: dict[str, Any] = {"num_layers": 8, "residual": True, "norm": "batch"}
 """The deep residual network of docs/results/strong.md."""
@@ -138,9 +140,11 @@ def _without_network(graph: Graph) -> list[Candidate]:
             continue
         name = title(method, "")
         of: dict[str, Any] = {"family": method}
-        alone = {"method_options": {"neighbours": False}}
-        behind = {"method_options": {"base": method}}
         trees = method == "boosted"  # regressions lose by labels of two hops on most graphs: results/rows.jsonl
+        few = {"most_columns": MOST_COLUMNS} if trees else {}
+        plain = {"method_options": few} if few else {}
+        alone = {"method_options": {"neighbours": False, **few}}
+        behind = {"method_options": {"base": method, **few}}
         found += [Candidate(f"{method}/features", f"{name}, features only", method, ("features",), None, alone, **of)]
         if trees:
             inputs = ("label_input", "labels as inputs"), ("label_reuse", "labels fed back")
@@ -150,7 +154,7 @@ def _without_network(graph: Graph) -> list[Candidate]:
             ]
         smoothed = f"{method}/smoothed", f"{name} + C&S", "correct_and_smooth"
         found += [
-            Candidate(method, f"{name} of neighbourhoods", method, PARTS, stage=int(trees), **of),
+            Candidate(method, f"{name} of neighbourhoods", method, PARTS, None, plain, stage=int(trees), **of),
             Candidate(*smoothed, PARTS, None, behind, method, stage=int(trees), **of),
         ]
     return found

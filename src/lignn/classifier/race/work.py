@@ -6,7 +6,7 @@ from typing import Any
 
 import scipy.sparse as sp
 
-from lignn.classifier.race.candidates import Candidate, Quality
+from lignn.classifier.race.candidates import MOST_COLUMNS, Candidate, Quality
 from lignn.graph import Graph
 
 BUDGET: dict[Quality, float] = {"fast": 1e11, "good": 4e11, "best": 4e12}
@@ -19,7 +19,7 @@ _SPARSE = 3.0
 """A multiplication of a sparse product, in units of one of a dense product."""
 _OVERHEAD = 2e7
 """What an epoch takes on the smallest graph, in multiplications."""
-_ROUNDS, _STEPS, _COLUMNS = 400, 1500, 256
+_ROUNDS, _STEPS = 400, 1500
 
 
 def work(candidate: Candidate, graph: Graph, known: int) -> float:
@@ -29,7 +29,7 @@ def work(candidate: Candidate, graph: Graph, known: int) -> float:
     if candidate.backbone is None:
         columns = max(entries / n, 1.0) * (1 + ("edges" in candidate.uses))
         if candidate.family == "boosted":
-            columns = min(columns, _COLUMNS)
+            columns = min(columns, MOST_COLUMNS)
             return _ROUNDS * classes * known * columns
         return (_STEPS * classes * known * columns if candidate.family else 100 * edges * classes) + entries
     options = candidate.parameters.get("backbone_options", {})
