@@ -9,6 +9,7 @@ import http.client
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -20,10 +21,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
+import torch
 
-from lignn.bench.sides import Task, load_task
+from lignn.bench.sides import HIDDEN, Task, dense_inputs, load_task
 from lignn.bench.timing import Record, Side, Timing, interleaved, record
 from lignn.classifier import NodeClassifier
+from lignn.graph import Graph
 
 EPOCHS = 20
 """Of training: the weights do not change how long an answer takes."""
@@ -47,7 +50,7 @@ def _measured(task: Task, folder: Path, quick: bool) -> Iterator[Record]:
     ids = [str(i) for i in range(task.graph.num_nodes)] if task.graph.node_ids is None else task.graph.node_ids.tolist()
     with ExitStack() as stack:
         service = stack.enter_context(_process("-m", "lignn", "serve", str(folder / "model"), "--port", "0"))
-        plain = stack.enter_context(_process("-m", "lignn.bench.plain_service", str(folder / "graph.npz")))
+        plain = stack.enter_context(_process("-m", "lignn.bench.serve", str(folder / "graph.npz")))
         nodes = iter(np.random.default_rng(0).choice(ids, 100_000).tolist())
         one: dict[str, Side] = {
             "lignn serve": lambda: service.ask("GET", f"/predictions/{next(nodes)}"),
@@ -160,3 +163,42 @@ def _process(*arguments: str) -> Iterator[Connection]:
             connection.close()
         finally:
             process.terminate()
+
+
+def serve_plainly(file: Path) -> None:
+    """Serve a network with random weights on the graph in a file, as one would write it first.
+
+    Each request computes a forward pass of PyG's GCN.
+    """
+    import uvicorn
+    from fastapi import FastAPI
+    from torch_geometric.nn import GCN
+
+    graph = Graph.read(file)
+    inputs = dense_inputs(graph)
+    network = GCN(inputs.shape[1], HIDDEN, 2, graph.num_classes).eval()
+    app = FastAPI()
+
+    @app.get("/forward/{node}")
+    def forward(node: int) -> dict[str, float]:
+        with torch.no_grad():
+            row = network(inputs, graph.edge_index).softmax(1)[node]
+        return {str(number): float(share) for number, share in enumerate(row)}
+
+    @app.get("/empty")
+    async def empty() -> dict[str, str]:
+        return {}
+
+    @app.get("/health")
+    async def health() -> dict[str, str]:
+        return {}
+
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    sys.stdout.write(f"http://127.0.0.1:{listening.getsockname()[1]} is ready\n")
+    sys.stdout.flush()
+    uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run(sockets=[listening])
+
+
+if __name__ == "__main__":
+    serve_plainly(Path(sys.argv[1]))
