@@ -29,6 +29,7 @@ from lignn.classifier.calibration import calibrated
 from lignn.classifier.model import Fitted, Model, with_graph
 from lignn.errors import InputError, did_you_mean
 from lignn.graph import Graph, Split
+from lignn.graph.reading import BOTH
 from lignn.graph.split import PARTS
 from lignn.labels import KnownLabels
 from lignn.methods import BoundMethod, Prediction, Problem
@@ -141,6 +142,9 @@ def elsewhere(model: Model, graph: Graph | None) -> Graph | None:
     own = model.graph if isinstance(model, Fitted) else None
     if graph is None or graph is own:
         return None
+    reading = model.inputs.reading
+    if reading is not None and reading.direction == BOTH and not graph.is_undirected:
+        graph = graph.to_undirected()
     aligned = columns.from_one_source(graph, model.preparation is not None)
     if model.preparation is None:
         aligned = columns.align(aligned, model.inputs)

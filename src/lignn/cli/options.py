@@ -132,6 +132,10 @@ GraphName = Annotated[
     ),
 ]
 Undirected = Annotated[bool, typer.Option("--undirected", help="Use every edge in both directions.")]
+Directed = Annotated[
+    bool,
+    typer.Option("--directed", help="Use edges from source to target only; a race over own tables chooses else."),
+]
 Missing = Annotated[
     list[str] | None,
     typer.Option(
@@ -182,6 +186,7 @@ Order = Annotated[
 GRAPH_OPTIONS: dict[str, tuple[Any, Any]] = {
     "edges": (EdgesName, None),
     "undirected": (Undirected, False),
+    "directed": (Directed, False),
     "missing": (Missing, None),
     "column": (Column, None),
     "ignore": (Ignore, None),
@@ -206,6 +211,7 @@ class NamedGraph:
     ignore: list[str] | None = None
     link: list[str] | None = None
     order: str | None = None
+    directed: bool = False
 
     def source(self, features: Any = None, like: Reading | None = None) -> Source:
         """Return the graph; `--missing` may be repeated or hold a list with commas.
@@ -221,7 +227,19 @@ class NamedGraph:
         columns = tuple(_role(text) for text in self.column or ())
         ignore, raw = tuple(self.ignore or ()), features == "raw"
         links = tuple(self.link or ())
-        return Source(self.graph, self.undirected, missing, self.edges, columns, ignore, raw, like, links, self.order)
+        return Source(
+            self.graph,
+            self.undirected,
+            missing,
+            self.edges,
+            columns,
+            ignore,
+            raw,
+            like,
+            links,
+            self.order,
+            self.directed,
+        )
 
     @property
     def stem(self) -> str:
@@ -231,7 +249,11 @@ class NamedGraph:
 
     def arguments(self) -> list[str]:
         """Return the arguments that name the graph so."""
-        more = [*["--undirected"] * self.undirected, *(f"--missing={marks}" for marks in self.missing or ())]
+        more = [
+            *["--undirected"] * self.undirected,
+            *["--directed"] * self.directed,
+            *(f"--missing={marks}" for marks in self.missing or ()),
+        ]
         more += [f"--column={text}" for text in self.column or ()] + [f"--ignore={name}" for name in self.ignore or ()]
         more += [f"--link={name}" for name in self.link or ()] + [f"--order={self.order}"] * (self.order is not None)
         return [self.graph, *([] if self.edges is None else [self.edges]), *more]

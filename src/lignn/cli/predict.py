@@ -149,7 +149,8 @@ def _read(named: NamedGraph, loaded: NodeClassifier, quiet: bool) -> Graph:
     graph = reading.read(named.source(features, loaded._model.inputs.reading), quiet)
     reading.tell(graph, quiet)
     own = vars(loaded).get("graph_")  # a model that was saved without its graph does not know
-    if own is not None and own.is_undirected and not graph.is_undirected:
+    chosen = None if loaded._model.inputs.reading is None else loaded._model.inputs.reading.direction
+    if own is not None and own.is_undirected and not (graph.is_undirected or chosen):
         typer.echo(
             f"warning: {named.graph} is directed, the model was trained on an undirected graph; add --undirected?",
             err=True,

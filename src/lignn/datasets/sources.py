@@ -11,7 +11,7 @@ from lignn import datasets
 from lignn.datasets import catalogue
 from lignn.errors import DatasetError, InputError
 from lignn.graph import Graph
-from lignn.graph.reading import Reading
+from lignn.graph.reading import BOTH, GIVEN, Reading
 from lignn.store import is_store
 
 
@@ -30,6 +30,7 @@ class Source:
         like: the reading of another graph, whose roles and rules are the default.
         links: columns whose values join the rows of one table, and `nearest`, see `Graph.read`.
         order: the column in whose order rows of a value follow each other.
+        directed: follow edges as they are given, so that a race does not choose.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Source:
     like: Reading | None = None
     links: tuple[str, ...] = ()
     order: str | None = None
+    directed: bool = False
 
     @property
     def is_path(self) -> bool:
@@ -110,7 +112,12 @@ def _read(source: Source, _files: tuple[tuple[str, int], ...]) -> Graph:
         if given := [option for option, value in options.items() if value is not None]:
             raise InputError(f"{given[0]}: is for tables; the unknown labels of the dataset {source.name} are known")
         graph = datasets.load(source.name)
-    return graph.to_undirected() if source.undirected else graph
+    if source.directed and source.undirected:
+        raise InputError("--directed: is the opposite of --undirected; give one of them")
+    graph = graph.to_undirected() if source.undirected else graph
+    if graph.reading is None or not (source.directed or source.undirected):
+        return graph
+    return graph.replace(reading=graph.reading.following(BOTH if source.undirected else GIVEN))
 
 
 def _time(file: Path) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lignn.graph.links import Links
@@ -11,6 +11,8 @@ from lignn.graph.links import Links
 if TYPE_CHECKING:
     from lignn.graph.carried import Carried
 
+GIVEN, BOTH = "given", "both"
+"""How edges are followed: from source to target, or both ways."""
 KINDS = ("number", "category", "date", "text")
 """What a column of features may be said to hold."""
 READINGS = ("number:.", "number:,", "date:ymd", "date:dmy", "date:mdy")
@@ -58,6 +60,8 @@ class Reading:
         edges: the table of the edges; None if rules make them.
         links: the rules that make the edges of a graph of one table.
         joined: what these rules did, in words.
+        direction: how edges are followed: "given", from source to target, or "both" ways; None if nobody has said, so
+            that a race may choose.
         carried: which columns of the edges become columns of the nodes.
     """
 
@@ -66,9 +70,14 @@ class Reading:
     links: Links | None = None
     joined: tuple[str, ...] = ()
     carried: Carried | None = None
+    direction: str | None = None
 
     def __str__(self) -> str:
         return "\n".join([*map(str, self.tables), *self.joined])
+
+    def following(self, direction: str | None) -> Reading:
+        """Return the same with a direction that was said or chosen."""
+        return replace(self, direction=direction)
 
     @property
     def tables(self) -> tuple[TableReading, ...]:
@@ -100,7 +109,14 @@ class Reading:
             from lignn.graph.carried import Carried  # imports pyarrow, which models without tables do not need
 
             carried = Carried.restored(record["carried"])
-        return cls(nodes, edges, Links.restored(record.get("links")), tuple(record.get("joined", ())), carried)
+        return cls(
+            nodes,
+            edges,
+            Links.restored(record.get("links")),
+            tuple(record.get("joined", ())),
+            carried,
+            record.get("direction"),
+        )
 
 
 def _table(record: Mapping[str, Any]) -> TableReading:

@@ -19,6 +19,7 @@ from lignn.classifier.calibration import calibrate
 from lignn.classifier.holdout import checked_split
 from lignn.classifier.model import Fitted
 from lignn.classifier.race.candidates import Quality, candidates
+from lignn.classifier.race.direction import chosen
 from lignn.classifier.race.fold_fits import Outcome, Setup, Task, fit
 from lignn.classifier.race.folds import folds
 from lignn.classifier.race.greedy import Choice, choose, mean_of
@@ -40,7 +41,8 @@ _SEARCHING = 0.75
 """Share of the time that the search may take; the rest is for the last fit."""
 
 _SHORT = 60.0
-"""Seconds below which all fits are in this process: others take seconds to start."""
+_LITTLE = 3e11
+"""Seconds, and counted work, below which all fits are in this process: others take seconds to start."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,8 @@ def race(
     given = {name: value for name, value in given.items() if value is not None}
     time, jobs = given.get("time"), given.get("jobs", 1)
     setup = setup_of(given, graph, split)
+    direction = chosen(setup)
+    graph, setup = direction.graph, replace(setup, graph=direction.graph)
     search = Search(setup, checkpoint)
 
     def tell(task: Task, outcome: Outcome) -> None:
@@ -95,7 +99,8 @@ def race(
             progress(Standing(words, len(search.results), search.planned))
 
     limit = math.inf if time is None else time
-    search.run(1 if limit < _SHORT else jobs, None if time is None else start + _SEARCHING * limit, tell)
+    alone = limit < _SHORT or search.work < _LITTLE
+    search.run(1 if alone else jobs, None if time is None else start + _SEARCHING * limit, tell)
     if not search.alive:
         failures = [one.failure for one in search.results.values() if one.failure]
         raise InputError(f"{graph.name}: no model could be fitted; the first said: {failures[0]}")
@@ -104,7 +109,7 @@ def race(
     found = _single(members[0], search, choice) if len(members) == 1 else _ensemble(members, search, choice)
     if OF_LOSS in given:
         given[OF_LOSS] = imbalance.by_name(found.classes, given[OF_LOSS])
-    return replace(found, leaderboard=leaderboard(search, choice, given))
+    return replace(found, leaderboard=leaderboard(search, choice, given, direction.told))
 
 
 def setup_of(given: Mapping[str, Any], graph: Graph, split: Split | None) -> Setup:

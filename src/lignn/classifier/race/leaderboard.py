@@ -150,14 +150,14 @@ class Leaderboard:
         return cls(**(plain | texts | {"rows": rows}))
 
 
-def leaderboard(search: Search, choice: Choice, given: Mapping[str, Any]) -> Leaderboard:
-    """Summarise a search whose model was chosen, of a race with these parameters."""
+def leaderboard(search: Search, choice: Choice, given: Mapping[str, Any], direction: str = "") -> Leaderboard:
+    """Summarise a search whose model was chosen, of a race with these parameters, and what direction edges have."""
     setup, judge = search.setup, Judge.of(search.setup)
     factor, sign = judge.metric.declared.factor, judge.metric.declared.sign
     order = sorted(range(len(setup.candidates)), key=lambda each: _rank(search, judge, each))
     folds = range(search.reached)
     guess = sign * factor * judge.score(majority(search, folds), folds)
-    told, notes = sentences(search, judge), []
+    told, notes = [*[direction] * bool(direction), *sentences(search, judge)], []
     if choice.ensemble is not None:
         more = "kept" if len(choice.weights) > 1 else "not kept"
         single, ensemble = (sign * factor * value for value in (choice.single, choice.ensemble))

@@ -227,6 +227,11 @@ class Search:
         known = int(self.setup.folds[0].split.train.sum())
         return work(self.setup.candidates[candidate], self.setup.graph, known)
 
+    @property
+    def work(self) -> float:
+        """The counted work of all candidates on one fold."""
+        return sum(self.cost(each) for each in range(len(self.setup.candidates)))
+
     def depends(self, candidate: int) -> float:
         """Return the share of a candidate's predictions that depend on the start of a solve, the mean over folds."""
         found = [self.results[Task(candidate, fold)].depends for fold in self._compared_on(candidate)]
