@@ -131,7 +131,7 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         metric_: name of the metric that chose the epoch.
         leaderboard_: of a race: all candidates with their scores, and what was found, in words; else None.
         well_posed_: one line of `fit` about its equilibrium: proved, measured, or how many predictions depend on the
-            start of the solve; empty for methods without an equilibrium.
+            start of the solve; empty for methods without an equilibrium, and after a race.
     """
 
     def __init__(
@@ -242,15 +242,17 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         given = self.get_params(deep=False)
         file = None if checkpoint is None else Path(checkpoint)
         split = fit.split_for(graph, split, level=1)
-        if is_race(given):
+        if is_race(given):  # its leaderboard says in plain words what can be relied on
             self._take(race(given, graph, split, progress, file))
+            self.well_posed_ = ""
         else:
             self._take(fit.fit(Spec.resolve(given), graph, split, progress, file))
-        warn_if_unsolved(self._fitted.prediction)
+            warn_if_unsolved(self._fitted.prediction)
         if self._fitted.interrupted:
             raise KeyboardInterrupt
-        starts = warn_if_start_matters(self._fitted.prediction)
-        self.well_posed_ = one_line(self._fitted.prediction, starts)
+        if not is_race(given):
+            starts = warn_if_start_matters(self._fitted.prediction)
+            self.well_posed_ = one_line(self._fitted.prediction, starts)
         imbalance.warn(about_fit(self._fitted), level=1)
         return self
 

@@ -60,16 +60,25 @@ def fit(
             except KeyboardInterrupt:
                 command = ["lignn", "fit", *graph.arguments(), *["--no-graph"] * (not with_graph)]
                 again = shlex.join([*command, "-o", str(out), "--resume"])
-                typer.echo(
-                    f"interrupted; the fits so far are kept in {running.checkpoint}; go on with: {again}", err=True
-                )
+                best = ""
+                if (board := getattr(classifier, "leaderboard_", None)) is not None:
+                    running.save(classifier, classifier._fitted.spec.plain(), with_graph)
+                    best = f"the best so far is {running.model} ({board.headline.removeprefix('The model is ')}); "
+                kept = f"the fits so far are kept in {running.checkpoint}"
+                typer.echo(f"interrupted; {best}{kept}; go on with: {again}", err=True)
                 raise typer.Exit(130) from None
             running.save(classifier, classifier._fitted.spec.plain(), with_graph)
-    _say(classifier, out, page, as_json, with_graph, training_scores)
+    _say(classifier, graph.arguments(), out, page, as_json, with_graph, training_scores)
 
 
 def _say(
-    classifier: NodeClassifier, out: Path, page: Path | None, as_json: bool, with_graph: bool, training: bool
+    classifier: NodeClassifier,
+    arguments: list[str],
+    out: Path,
+    page: Path | None,
+    as_json: bool,
+    with_graph: bool,
+    training: bool,
 ) -> None:
     from lignn.classifier import saving
     from lignn.cli import fit_summary
@@ -88,9 +97,9 @@ def _say(
         return
     print_table(*board.table(), folded=4)
     typer.echo(f" always the most frequent label: {board.guess:.2f}")
-    for sentence in (board.legend, *board.remarks, *board.findings):
+    direction = [one for one in board.findings if one.startswith("Edges are followed")]
+    for sentence in (board.legend, *(f"{note}." for note in board.notes), *direction):
         typer.echo(sentence)
-    typer.echo(f"{board.headline}.")
     command = shlex.join(
         ["lignn", "predict", str(out), *["--graph", "GRAPH"] * (not with_graph), "-o", "predictions.csv"]
     )
@@ -98,3 +107,6 @@ def _say(
     if page is not None:
         typer.echo(f"Report: {page}")
     fit_summary.say_scores(reports)
+    typer.echo("")
+    for sentence in board.lines(shlex.join(["lignn", "fit", *arguments, "-o", str(out)])):
+        typer.echo(sentence)

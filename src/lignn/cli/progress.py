@@ -98,9 +98,9 @@ def of_race(quiet: bool) -> Iterator[Callable[[Standing], None] | None]:
         columns = (TextColumn("fits"), MofNCompleteColumn(), BarColumn(20), TimeElapsedColumn())
         with Progress(*columns, TextColumn("{task.description}"), console=console) as bar:
             task = bar.add_task("", total=None)
-            yield lambda now: bar.update(task, completed=now.done, total=now.total, description=now.words)
+            yield lambda now: bar.update(task, completed=now.done, total=now.total, description=_ahead(now))
     else:
-        yield lambda now: typer.echo(f"{now.done}/{now.total}  {now.words}", err=True)
+        yield lambda now: typer.echo(f"{now.done}/{now.total}  {now.words}  {_ahead(now)}", err=True)
 
 
 @contextmanager
@@ -166,6 +166,11 @@ def _steps(record: dict[str, Any]) -> str:
     """Steps of the forward and the backward solve, for methods that have them."""
     counts = [str(account["steps"]) for solve in ("forward", "backward") if (account := record.get(solve))]
     return f"  solver steps {'+'.join(counts)}" if counts else ""
+
+
+def _ahead(now: Standing) -> str:
+    """Return who leads a race, and how long it will take."""
+    return f"ahead: {now.leader}  about {_minutes(now.left)} left"
 
 
 def _minutes(seconds: float) -> str:

@@ -23,7 +23,7 @@ def write(board: Leaderboard, graph: str, file: Path, report: Report | None) -> 
     reading = "Scores are of labels that a fit was not given. The best of many is a little too optimistic."
     picture = page.Picture("leaderboard", _CAPTION, draw(board))
     blocks: list[page.Block] = [
-        f"{board.headline}.",
+        *board.lines(),
         *board.findings,
         page.Table(caption, header, rows),
         f"{board.legend} {chance} {reading}",

@@ -33,7 +33,7 @@ from lignn.errors import ConfigError, InputError
 from lignn.graph import Graph, Split
 from lignn.labels import Classes
 
-FOLDS: dict[Quality, int] = {"fast": 3, "good": 5, "best": 8}
+FOLDS: dict[Quality, int] = {"fast": 3, "good": 4, "best": 8}
 """Parts that the known labels are divided into."""
 _OF_VALIDATION = 2
 """Parts of the validation labels of a split: some choose the epoch, the others score."""
@@ -53,11 +53,15 @@ class Standing:
         words: what was fitted last.
         done: number of fits so far.
         total: the number of fits that are planned.
+        leader: title of the candidate that leads so far.
+        left: seconds that the other fits take, if they take as long as those so far.
     """
 
     words: str
     done: int
     total: int
+    leader: str = ""
+    left: float = 0.0
 
 
 Progress = Callable[[Standing], None]
@@ -96,7 +100,9 @@ def race(
     def tell(task: Task, outcome: Outcome) -> None:
         if progress is not None:
             words = f"{setup.candidates[task.candidate].title}, {outcome.failure or f'{outcome.seconds:.1f} s'}"
-            progress(Standing(words, len(search.results), search.planned))
+            done, total = len(search.results), max(search.planned, len(search.results))
+            left = (clock.monotonic() - start) / max(done, 1) * (total - done)
+            progress(Standing(words, done, total, search.leader, left))
 
     limit = math.inf if time is None else time
     alone = limit < _SHORT or search.work < _LITTLE
@@ -109,7 +115,8 @@ def race(
     found = _single(members[0], search, choice) if len(members) == 1 else _ensemble(members, search, choice)
     if OF_LOSS in given:
         given[OF_LOSS] = imbalance.by_name(found.classes, given[OF_LOSS])
-    return replace(found, leaderboard=leaderboard(search, choice, given, direction.told))
+    board = leaderboard(search, choice, given, direction.told)
+    return replace(found, leaderboard=board, interrupted=search.interrupted)
 
 
 def setup_of(given: Mapping[str, Any], graph: Graph, split: Split | None) -> Setup:

@@ -83,6 +83,17 @@ class Candidate:
         network = {} if self.backbone is None else {"backbone": self.backbone}
         return {**applied, "method": self.method, **network, **self.parameters}
 
+    @property
+    def arguments(self) -> list[str]:
+        """The arguments of `lignn fit` that train it alone."""
+        found = ["--method", self.method, *(["--backbone", self.backbone] if self.backbone else [])]
+        for name, value in self.parameters.items():
+            pairs = value.items() if isinstance(value, Mapping) else [("", value)]
+            for key, each in pairs:
+                text = str(each).lower() if isinstance(each, bool) else str(each)
+                found += [f"--{name.replace('_', '-')}", f"{key}={text}" if key else text]
+        return found
+
     def tried_with(self, common: Mapping[str, Any]) -> dict[str, Any]:
         """Return the same for a trial, which trains once; the race calibrates."""
         given = self.with_common({**common, "refit": False, "calibrate": False})

@@ -65,6 +65,8 @@ def _best(setup: Setup) -> tuple[Tensor, Tensor] | None:
     """Return the predictions of the best cheap model, and the labels; None if none could be fitted."""
     search = Search(setup)
     search.run(1, None, lambda *_: None)
+    if search.interrupted:
+        raise KeyboardInterrupt
     if not search.alive:
         return None
     judge, folds = Judge.of(setup), range(search.reached)

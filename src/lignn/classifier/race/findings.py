@@ -31,6 +31,31 @@ def majority(search: Search, folds: Sequence[int]) -> list[Tensor]:
     return found
 
 
+def in_short(search: Search, judge: Judge) -> str:
+    """Return in one sentence whether edges and labels help, and what a table of features alone has."""
+    plain = _best(search, judge, lambda one: one.uses == ("features",))
+    through = _best(search, judge, lambda one: one.uses == ("features", "edges"))
+    inputs = _best(search, judge, lambda one: "labels" in one.uses and one.has_network)
+    graph = _best(search, judge, lambda one: "edges" in one.uses or "labels" in one.uses)
+    found = []
+    if plain is not None and graph is not None:
+        found.append(f"your edges {_verdict(_between(search, judge, graph, plain))}")
+    if through is not None and inputs is not None:
+        found.append(f"labels as inputs {_verdict(_between(search, judge, inputs, through))}")
+    if plain is not None:
+        declared, folds = judge.metric.declared, search.folds_of(plain)
+        score = declared.sign * declared.factor * judge.score(search.predictions(plain, folds), folds)
+        found.append(f"a table of features alone has {score:.2f}")
+    text = "; ".join(found)
+    return f"{text[:1].upper()}{text[1:]}." if found else ""
+
+
+def _verdict(found: Gap) -> str:
+    if found.sign:
+        return "help" if found.sign > 0 else "do harm"
+    return "do not help" if found.none else "may help or not: more labels would tell"
+
+
 def sentences(search: Search, judge: Judge) -> list[str]:
     """Return what the candidates say of the graph."""
     plain = _best(search, judge, lambda one: one.uses == ("features",))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from lignn.classifier.race.candidates import Part
-from lignn.classifier.race.findings import majority, sentences
-from lignn.classifier.race.greedy import Choice
+from lignn.classifier.race.findings import in_short, majority, sentences
+from lignn.classifier.race.greedy import SURE, Choice, mean_of
 from lignn.classifier.race.judge import Judge, error_of
 from lignn.classifier.race.search import Search
 from lignn.declarations import DEFAULT_QUALITY, METRICS, MetricDeclaration
@@ -65,6 +66,11 @@ class Leaderboard:
         seed: seed of folds and fits.
         stopped: whether the time was over before all folds were done.
         given: parameters of the race, but for objects.
+        score, error: score of the model on the labels that chose it, and its standard error.
+        helps: whether edges and labels help, in one sentence.
+        runner_up: title of the best candidate that is no part of the model; empty if there is none.
+        arguments: arguments of `lignn fit` that train it.
+        depends: share of the model's predictions that depend on where a solve starts, if it is more than 1 %.
     """
 
     rows: tuple[Row, ...]
@@ -77,6 +83,12 @@ class Leaderboard:
     seed: int
     stopped: bool
     given: Mapping[str, Any] = field(default_factory=dict)
+    score: float | None = None
+    error: float | None = None
+    helps: str = ""
+    runner_up: str = ""
+    arguments: tuple[str, ...] = ()
+    depends: float = 0.0
 
     @property
     def shown(self) -> MetricDeclaration:
@@ -96,8 +108,25 @@ class Leaderboard:
         parts = ", ".join(f"{row.title} ({row.weight:.0%})" for row in self.members)
         return f"The model is an ensemble of {parts}"
 
+    def lines(self, command: str = "lignn fit GRAPH -o MODEL") -> list[str]:
+        """Return what was found, why, and the command for the runner-up: one sentence each.
+
+        Args:
+            command: the command without a method.
+        """
+        error = "" if self.error is None else f" ± {self.error:.2f}"
+        score = "" if self.score is None else f": {self.shown.in_tables} {self.score:.2f}{error}"
+        found = [f"{self.headline}{score} on {self.scored:,} held-out labels.", *[self.helps] * bool(self.helps)]
+        if self.depends:
+            share = f"{max(round(100 * self.depends), 1)} %"
+            found.append(f"At {share} of the nodes its answer depends on where it starts to compute; it leads clearly.")
+        if self.runner_up:
+            arguments = shlex.join([*shlex.split(command), *self.arguments])
+            found.append(f"Next best{' without that' * bool(self.depends)}: {self.runner_up}, by {arguments}")
+        return found
+
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Return header and rows of the table for people."""
+        """Return header and rows of the table for people: the candidates that were tried and are none of the others."""
         header = ["", f"{self.shown.in_tables}", "folds", "s", "uses", "weight"]
         rows = [
             [
@@ -109,6 +138,7 @@ class Leaderboard:
                 f"{row.weight:.0%}" if row.weight else "",
             ]
             for row in self.rows
+            if row.folds and not row.note
         ]
         return header, rows
 
@@ -131,8 +161,8 @@ class Leaderboard:
 
     def __str__(self) -> str:
         guess = f"Always the most frequent label: {self.guess:.2f}."
-        rows = [f"{row.title}: {row.shown}" for row in self.rows if row.score is not None]
-        return "\n".join([f"{self.headline}.", *rows, guess, *self.findings, *self.remarks])
+        rows = [f"{row.title}: {row.shown}" for row in self.rows if row.score is not None and not row.note]
+        return "\n".join([*self.lines(), *rows, guess, *self.findings, *self.remarks])
 
     def plain(self) -> dict[str, Any]:
         """Return everything as plain values."""
@@ -146,7 +176,7 @@ class Leaderboard:
             more = {**before.pop("parameters", None)} if before.get("parameters") else {}
             plain = plain["leaderboard"] | {"given": {n: v for n, v in (before | more).items() if v is not None}}
         rows = tuple(Row(**(row | {"uses": tuple(row["uses"])})) for row in plain["rows"])
-        texts = {name: tuple(plain[name]) for name in ("findings", "notes")}
+        texts = {name: tuple(plain.get(name, ())) for name in ("findings", "notes", "arguments")}
         return cls(**(plain | texts | {"rows": rows}))
 
 
@@ -180,6 +210,12 @@ def leaderboard(search: Search, choice: Choice, given: Mapping[str, Any], direct
         setup.common.get("seed", 0),
         search.stopped,
         {name: value for name, value in given.items() if _is_plain(value)},
+        sign * factor * (choice.single if len(choice.weights) == 1 or choice.ensemble is None else choice.ensemble),
+        error_of(judge, folds, mean_of(search, choice.weights)),
+        in_short(search, judge),
+        "" if choice.runner_up is None else setup.candidates[choice.runner_up].title,
+        () if choice.runner_up is None else tuple(setup.candidates[choice.runner_up].arguments),
+        max((share for each in choice.weights if (share := search.depends(each)) > SURE), default=0.0),
     )
 
 

@@ -28,8 +28,9 @@ from lignn.errors import InputError
 from lignn.labels import at_temperature
 from lignn.runs import workers
 from lignn.training import checkpoint
+from lignn.training.metrics import mean_log_loss
 
-SURVIVORS = (5, 3)
+SURVIVORS = (4, 3)
 """The most candidates that go on to more folds, first and later; an ensemble is chosen among them."""
 _SCORED = 30
 """The fewest labels by which candidates are dropped, if there are so many."""
@@ -68,7 +69,8 @@ class Search:
         reached: how many folds the candidates that are alive were compared on.
         behind: candidates that were not tried, since their network was behind others in cheaper ways.
         beyond: candidates that were not tried, since the work of all trials would be beyond the budget.
-        stopped: whether the time was over before the search was.
+        stopped: whether the time was over, or an interruption came, before the search was.
+        interrupted: whether it was ended by an interruption (Ctrl-C).
     """
 
     setup: Setup
@@ -79,6 +81,7 @@ class Search:
     behind: list[int] = field(default_factory=list)
     beyond: list[int] = field(default_factory=list)
     stopped: bool = False
+    interrupted: bool = False
     _spent: float = 0.0
     _calibrations: dict[tuple[int, int, bool], Calibration | None] = field(default_factory=dict, repr=False)
 
@@ -94,6 +97,11 @@ class Search:
         torch.set_num_threads(1)  # as in other processes, so that the bits are the same
         try:
             self._run(jobs, until, tell)
+        except KeyboardInterrupt:
+            if not any(one.probabilities is not None for one in self.results.values()):
+                raise
+            self.interrupted = True
+            self._settle(self._in_time())
         finally:
             torch.set_num_threads(threads)
 
@@ -231,6 +239,17 @@ class Search:
     def work(self) -> float:
         """The counted work of all candidates on one fold."""
         return sum(self.cost(each) for each in range(len(self.setup.candidates)))
+
+    @property
+    def leader(self) -> str:
+        """Title of the candidate with the lowest log loss on the first fold so far, before calibration."""
+        truth = Judge.of(self.setup).truth[0]
+        losses = {
+            task.candidate: mean_log_loss(one.probabilities, truth)
+            for task, one in self.results.items()
+            if task.fold == 0 and one.probabilities is not None
+        }
+        return self.setup.candidates[min(losses, key=lambda each: losses[each])].title if losses else ""
 
     def depends(self, candidate: int) -> float:
         """Return the share of a candidate's predictions that depend on the start of a solve, the mean over folds."""
