@@ -11,7 +11,7 @@ from tests.studies import tiny
 
 CLASSIFIERS = ["auto", "auto_choice", "choice", "contraction", "defaults", "fraud", "labels_added", "more", "proved"]
 """Studies of the classifier and its defaults."""
-BEYOND = ["many", "minesweeper", "minesweeper_choice", "rows", "tables", "typed", *CLASSIFIERS]
+BEYOND = ["many", "minesweeper", "minesweeper_choice", "right", "right_half", "rows", "tables", "typed", *CLASSIFIERS]
 """Studies that are not the paper's."""
 PAPERS = ["ablation", "figure1", "figure2", "figure3", "figure4", "findings", "table2", "table3", "wellposed"]
 ALL = sorted([*PAPERS, *BEYOND])

@@ -34,13 +34,14 @@ from lignn.classifier.race.auto import race
 from lignn.classifier.report import about_fit
 from lignn.classifier.spec import Spec
 from lignn.classifier.update import Update, go_on, relabelled, solve_again
-from lignn.declarations import AUTO, is_race
+from lignn.declarations import AUTO, OF_RACE, is_race
 from lignn.equilibrium import Gradient
 from lignn.equilibrium.solvers import Solver
 from lignn.errors import ConfigError
 from lignn.graph import Graph, Split
 from lignn.graph.names import node_number
 from lignn.methods import Method, Prediction
+from lignn.store import StoredGraph
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -242,7 +243,8 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
         given = self.get_params(deep=False)
         file = None if checkpoint is None else Path(checkpoint)
         split = fit.split_for(graph, split, level=1)
-        if is_race(given):  # its leaderboard says in plain words what can be relied on
+        racing = is_race(given) and not self._is_stored(graph, given)
+        if racing:  # its leaderboard says in plain words what can be relied on
             self._take(race(given, graph, split, progress, file))
             self.well_posed_ = ""
         else:
@@ -250,11 +252,18 @@ class NodeClassifier(GraphEditing, Assessed, ClassifierMixin, Estimator):
             warn_if_unsolved(self._fitted.prediction)
         if self._fitted.interrupted:
             raise KeyboardInterrupt
-        if not is_race(given):
+        if not racing:
             starts = warn_if_start_matters(self._fitted.prediction)
             self.well_posed_ = one_line(self._fitted.prediction, starts)
         imbalance.warn(about_fit(self._fitted), level=1)
         return self
+
+    def _is_stored(self, graph: Graph, given: Mapping[str, Any]) -> bool:
+        """Return whether a graph is in a store, where no methods race: the default one is trained."""
+        stored = isinstance(graph, StoredGraph)
+        if stored and any(given[name] is not None for name in ("method", *OF_RACE)):
+            raise ConfigError(f"{graph.name}: is a store, in which methods cannot race; name one by method=")
+        return stored
 
     def _take(self, model: Model) -> None:
         """All fitted attributes follow from one value."""

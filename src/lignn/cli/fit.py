@@ -54,7 +54,7 @@ def fit(
     Networks, label propagation and classifiers of tables race, and the best on this graph is kept; --method names one.
     """
     begun = Running(out).begun if resume else {}
-    if is_race(begun | parameters) and not _is_store(graph, parameters):
+    if is_race(begun | parameters) and not _is_store(graph, parameters, as_json):
         refuse_store_options(workers, memory)
         with on_ray(ray):
             fit_auto(graph, out, resume, not no_graph, report, as_json, training_scores, parameters)
@@ -63,7 +63,7 @@ def fit(
     _fit(graph, out, resume, no_graph, report, workers, memory, as_json, training_scores, parameters)
 
 
-def _is_store(graph: NamedGraph, parameters: dict[str, Any]) -> bool:
+def _is_store(graph: NamedGraph, parameters: dict[str, Any], quiet: bool) -> bool:
     """Return whether the graph is a store, which the default method trains on; a race has to be left out."""
     from lignn.cli import reading
     from lignn.errors import ConfigError
@@ -72,6 +72,9 @@ def _is_store(graph: NamedGraph, parameters: dict[str, Any]) -> bool:
         return False
     if parameters.get("method") == AUTO or {*OF_RACE} & {*parameters}:
         raise ConfigError(f"{graph.graph}: is a store, in which methods cannot race; name one by --method")
+    words = "is a store, in which methods cannot race; LI-GCN is trained, unless --method names another"
+    if not quiet:
+        typer.echo(f"note: {graph.graph} {words}", err=True)
     return True
 
 

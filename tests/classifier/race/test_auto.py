@@ -27,6 +27,7 @@ from lignn.runs import workers
 from lignn.training import Metric, checkpoint
 from tests.faults.test_leaks import flipped
 from tests.problems import random_graph
+from tests.stores import stored
 
 N = 60
 QUICK = {"max_epochs": 2, "hidden": 4}
@@ -438,3 +439,11 @@ def test_the_former_name_is_an_alias() -> None:
         found = lignn.AutoClassifier("fast", backbones=["gcn"], parameters={"hidden": 4})
     wanted = NodeClassifier(method="auto", quality="fast", backbones=["gcn"], hidden=4)
     assert found.get_params() == wanted.get_params()
+
+
+def test_a_store_gets_the_default_method(tmp_path: Path) -> None:
+    store = stored(graph(), tmp_path / "store", parts=2)
+    with pytest.raises(ConfigError, match="is a store, in which methods cannot race; name one by method="):
+        NodeClassifier(method="auto").fit(store, parts())
+    model = NodeClassifier(seed=1).fit(store, parts())
+    assert (model._fitted.spec.method, model.leaderboard_) == ("lignn", None)
