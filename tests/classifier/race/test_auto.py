@@ -235,6 +235,7 @@ def test_a_time_that_is_over_leaves_what_was_tried(monkeypatch: pytest.MonkeyPat
         first = next(rounds)
         yield from ((task, function(task)) for task in first[:number])
 
+    monkeypatch.setattr(auto, "_LITTLE", 0.0)  # in other processes, however little there is to do
     monkeypatch.setattr(workers, "in_rounds", partial(begun, 3))
     board = fitted(graph(), parts(), time=1000, jobs=2).leaderboard_
     assert board.stopped
