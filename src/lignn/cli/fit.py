@@ -54,27 +54,27 @@ def fit(
     Networks, label propagation and classifiers of tables race, and the best on this graph is kept; --method names one.
     """
     begun = Running(out).begun if resume else {}
-    if is_race(begun | parameters) and not _is_store(graph, parameters, as_json):
-        refuse_store_options(workers, memory)
+    races = is_race(begun | parameters)
+    if races and not _is_store(graph, parameters):
+        refuse_store_options(workers, memory, parameters.get("batch_parts"))
         with on_ray(ray):
             fit_auto(graph, out, resume, not no_graph, report, as_json, training_scores, parameters)
         return
     launch(workers, ray)
     _fit(graph, out, resume, no_graph, report, workers, memory, as_json, training_scores, parameters)
+    if races and not as_json:
+        typer.echo(f"{graph.graph} is a store, in which methods cannot race: this is the default one, see --method.")
 
 
-def _is_store(graph: NamedGraph, parameters: dict[str, Any], quiet: bool) -> bool:
-    """Return whether the graph is a store, which the default method trains on; a race has to be left out."""
-    from lignn.cli import reading
+def _is_store(graph: NamedGraph, parameters: dict[str, Any]) -> bool:
+    """Return whether the graph is a store; raise if a race was asked for."""
+    from lignn.cli import stored
     from lignn.errors import ConfigError
 
-    if reading.opened(graph) is None:
+    if stored.opened(graph) is None:
         return False
     if parameters.get("method") == AUTO or {*OF_RACE} & {*parameters}:
         raise ConfigError(f"{graph.graph}: is a store, in which methods cannot race; name one by --method")
-    words = "is a store, in which methods cannot race; LI-GCN is trained, unless --method names another"
-    if not quiet:
-        typer.echo(f"note: {graph.graph} {words}", err=True)
     return True
 
 

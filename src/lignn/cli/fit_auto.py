@@ -21,9 +21,9 @@ _NOT_KEPT = ("time", "jobs")
 """Parameters that change nothing in a fit, so that an interrupted race may go on with others."""
 
 
-def refuse_store_options(workers: int, memory: str | None) -> None:
+def refuse_store_options(workers: int, memory: str | None, batch_parts: int | None) -> None:
     """Raise if an option is given that is for graphs in a store."""
-    given = {"workers": workers > 1, "memory": memory is not None}
+    given = {"workers": workers > 1, "memory": memory is not None, "batch-parts": batch_parts is not None}
     if wrong := [option for option, there in given.items() if there]:
         raise ConfigError(f"--{wrong[0]}: is for a store, and this graph is read into memory")
 

@@ -448,3 +448,8 @@ def test_a_store_gets_the_default_method(tmp_path: Path) -> None:
         NodeClassifier(method="auto").fit(store, parts())
     model = NodeClassifier(seed=1).fit(store, parts())
     assert (model._fitted.spec.method, model.leaderboard_) == ("lignn", None)
+
+
+def test_a_race_that_nobody_can_run_says_why() -> None:
+    with pytest.raises(InputError, match="no model could be fitted; the first said: "):
+        NodeClassifier(**GIVEN, batch_parts=2).fit(graph(), parts())

@@ -194,6 +194,8 @@ class Search:
         """Return the best candidates, without those whose log loss is clearly higher than the leader's."""
         folds = range(self.reached)
         among = [each for each in self.alive if not self.is_idle(each)] or self.alive
+        if not among:  # none could be fitted
+            return []
         leader, *others = self.ranked(judge, among, self.reached)
         best = self.predictions(leader, folds)
         close = [each for each in others if not judge.is_behind(best, self.predictions(each, folds), folds, _CLEARLY)]
