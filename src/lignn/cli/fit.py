@@ -68,10 +68,10 @@ def fit(
 
 def _is_store(graph: NamedGraph, parameters: dict[str, Any]) -> bool:
     """Return whether the graph is a store; raise if a race was asked for."""
-    from lignn.cli import stored
+    from lignn.cli import reading
     from lignn.errors import ConfigError
 
-    if stored.opened(graph) is None:
+    if reading.opened(graph) is None:
         return False
     if parameters.get("method") == AUTO or {*OF_RACE} & {*parameters}:
         raise ConfigError(f"{graph.graph}: is a store, in which methods cannot race; name one by --method")
