@@ -116,21 +116,23 @@ def reliable(search: Search, judge: Judge, among: Sequence[int]) -> list[int]:
 def preferred(search: Search, judge: Judge, among: Sequence[int]) -> int:
     """Return the best candidate.
 
-    Of those that held-out labels cannot tell from it, neither by score nor by log loss, it is one whose predictions do
-    not depend on the start, then one in which a new label takes effect without training, then the cheapest.
+    It has the lowest log loss of those whose score is not behind the best one by more than the error. Of those that
+    held-out labels cannot tell from it, neither by score nor by log loss, it is one whose predictions do not depend on
+    the start, then one in which a new label takes effect without training, then the cheapest.
     """
     folds = range(search.reached)
-    leader, *others = search.ranked(judge, among, search.reached)
-    best = search.predictions(leader, folds)
+    ranked = search.ranked(judge, among, search.reached)
+    rows = {each: search.predictions(each, folds) for each in ranked}
+    good = [each for each in ranked if not gap(judge, folds, rows[ranked[0]], rows[each]).beyond_its_error]
+    leader = max(good, key=lambda each: judge.rank(rows[each], folds)[1])
 
     def as_good(each: int) -> bool:
-        rows = search.predictions(each, folds)
-        return not (judge.is_behind(best, rows, folds) or gap(judge, folds, best, rows).beyond_its_error)
+        return not judge.is_behind(rows[leader], rows[each], folds)
 
     def order(each: int) -> tuple[bool, bool, float]:
         return search.depends(each) > SURE, not search.results[Task(each, 0)].takes_labels, search.cost(each)
 
-    return min([leader, *filter(as_good, others)], key=order)
+    return min(filter(as_good, good), key=order)
 
 
 def greedy(

@@ -39,7 +39,10 @@ _CLEARLY = 2.0
 ENOUGH = 300
 """Number of scored labels beyond which no more folds are fitted."""
 _PER_CLASS = 50
-"""Labels of a class, in the mean, below which deep networks do not start: they need many (results/many.jsonl)."""
+"""Labels of a class, in the mean, below which the budget is smaller in proportion, and deep networks do not start: they
+need many (results/many.jsonl)."""
+_COSTLY = 2
+"""First stage whose candidates start only within the budget."""
 
 Tell = Callable[[Task, Outcome], None]
 
@@ -149,20 +152,22 @@ class Search:
         self.stopped = False
 
     def _starting(self, judge: Judge, stage: int, folds: int) -> list[int]:
-        """Return the candidates of a stage that start: cheap ones first, as far as the budget goes."""
+        """Return the candidates of a stage that start: cheap ones first, costly ones as far as the budget goes.
+
+        Few labels tell few candidates apart, so that with them it is smaller.
+        """
         candidates = self.setup.candidates
         known = int(self.setup.folds[0].split.train.sum())
         cost = {each: self.cost(each) for each, one in enumerate(candidates) if one.stage == stage}
         there = sorted(cost, key=lambda each: cost[each])
-        if not stage:
-            parts = {self.setup.inside(each) for each in there}
-            self._spent = folds * sum(cost[each] for each in there if each not in parts)
-            return there
+        parts = {self.setup.inside(each) for each in there}
+        cost |= {each: 0.0 for each in there if each in parts}  # fitted with what smooths its predictions
+        tells_apart = min(1.0, known / (_PER_CLASS * max(self.setup.graph.num_classes, 1)))
         found = []
         for each in there:
-            if self._is_behind(judge, candidates[each], known):
+            if stage and self._is_behind(judge, candidates[each], known):
                 self.behind.append(each)
-            elif self._spent + folds * cost[each] > self.setup.budget:
+            elif stage >= _COSTLY and self._spent + folds * cost[each] > self.setup.budget * tells_apart:
                 self.beyond.append(each)
             else:
                 self._spent += folds * cost[each]

@@ -10,7 +10,7 @@ from lignn.classifier.race.candidates import MOST_COLUMNS, Candidate, Quality
 from lignn.graph import Graph
 
 BUDGET: dict[Quality, float] = {"fast": 1e11, "good": 4e11, "best": 4e12}
-"""Work of the trials of the first rung; 1e10 is about a second of a core. Stage 0 starts whatever it takes."""
+"""Work of the trials of the first rung; 1e10 is about a second of a core. Stages 0 and 1 start whatever they take."""
 
 _HIDDEN, _EPOCHS, _BACKWARD = 64, 200, 3
 _PASSES = {"label_reuse": 3.0, "lignn": 2.0}
