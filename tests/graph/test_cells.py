@@ -137,7 +137,7 @@ def test_weights_with_commas(folder):
 def test_ids_are_compared_as_they_are_written(folder, end, other):
     """Before, 01 and 0x10 were nodes 1 and 16, unless another cell was no whole number."""
     put(folder, "id,label\n" + "".join(f"{i},{'xy'[i % 2]}\n" for i in range(-1, 17)), f"source,target\n{end},1\n1,1\n")
-    assert f"'{end}' is not the id of a node" in problem(folder)
+    assert f"'{end}' is not the id of a node" in problem(folder, strict=True)
     put(folder, "id,label\n01,x\n1,y\n+2,\n", f"source,target\n01,{other}\n")
     assert Graph.read(folder).edge_index.tolist() == [[0], [1 if other == "1" else 2]]
 

@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lignn.cli.options import Column, EdgesName, Ignore, Link, Missing, NamedGraph, Order, Undirected, complete_graph
+from lignn.cli.options import (
+    Column,
+    EdgesName,
+    Ignore,
+    Link,
+    Missing,
+    NamedGraph,
+    Order,
+    SkipBad,
+    Strict,
+    Undirected,
+    complete_graph,
+)
 from lignn.cli.output import Json, print_json, print_table
 
 if TYPE_CHECKING:
@@ -35,6 +47,8 @@ def inspect(
     ignore: Ignore = None,
     link: Link = None,
     order: Order = None,
+    skip_bad: SkipBad = False,
+    strict: Strict = False,
     suspects: Annotated[
         Path | None,
         typer.Option(
@@ -53,10 +67,16 @@ def inspect(
         if suspects is None:
             raise InputError("GRAPH is missing: name the graph to inspect, or a model by --suspects MODEL")
         _refuse({"-o": out, "--undirected": undirected, "--missing": missing, "--column": column, "--ignore": ignore})
-        _refuse({"--link": link, "--order": order})
+        _refuse({"--link": link, "--order": order, "--skip-bad": skip_bad, "--strict": strict})
     if out is not None:
         fit_summary.check(out)
-    named = None if graph is None else NamedGraph(graph, edges, undirected, missing, column, ignore, link, order)
+    named = (
+        None
+        if graph is None
+        else NamedGraph(
+            graph, edges, undirected, missing, column, ignore, link, order, skip_bad=skip_bad, strict=strict
+        )
+    )
     found = None if named is None else _inspected(named, quiet=as_json)
     doubtful = None if suspects is None else _suspects(suspects, count)
     if out is not None and found is not None:

@@ -183,6 +183,14 @@ Order = Annotated[
         show_default=False,
     ),
 ]
+SkipBad = Annotated[
+    bool,
+    typer.Option("--skip-bad", help="Leave out rows of tables that have faults, and say how many; else all are told."),
+]
+Strict = Annotated[
+    bool,
+    typer.Option("--strict", help="Mend nothing in tables: no repeated rows, no 1,151.37, no nodes without a row."),
+]
 GRAPH_OPTIONS: dict[str, tuple[Any, Any]] = {
     "edges": (EdgesName, None),
     "undirected": (Undirected, False),
@@ -192,6 +200,8 @@ GRAPH_OPTIONS: dict[str, tuple[Any, Any]] = {
     "ignore": (Ignore, None),
     "link": (Link, None),
     "order": (Order, None),
+    "skip_bad": (SkipBad, False),
+    "strict": (Strict, False),
 }
 """Annotation and default of each option that says how a graph is read."""
 Config = Annotated[
@@ -212,6 +222,8 @@ class NamedGraph:
     link: list[str] | None = None
     order: str | None = None
     directed: bool = False
+    skip_bad: bool = False
+    strict: bool = False
 
     def source(self, features: Any = None, like: Reading | None = None) -> Source:
         """Return the graph; `--missing` may be repeated or hold a list with commas.
@@ -239,6 +251,8 @@ class NamedGraph:
             links,
             self.order,
             self.directed,
+            self.skip_bad,
+            self.strict,
         )
 
     @property
@@ -256,6 +270,7 @@ class NamedGraph:
         ]
         more += [f"--column={text}" for text in self.column or ()] + [f"--ignore={name}" for name in self.ignore or ()]
         more += [f"--link={name}" for name in self.link or ()] + [f"--order={self.order}"] * (self.order is not None)
+        more += ["--skip-bad"] * self.skip_bad + ["--strict"] * self.strict
         return [self.graph, *([] if self.edges is None else [self.edges]), *more]
 
 

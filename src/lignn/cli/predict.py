@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lignn.cli.options import Column, Ignore, Missing, NamedGraph, Undirected
+from lignn.cli.options import Column, Ignore, Missing, NamedGraph, SkipBad, Strict, Undirected
 from lignn.cli.output import Json, print_json
 from lignn.cli.workers import Ray, Workers, launch
 
@@ -36,6 +36,8 @@ def predict(
     missing: Missing = None,
     column: Column = None,
     ignore: Ignore = None,
+    skip_bad: SkipBad = False,
+    strict: Strict = False,
     split: Annotated[
         int | None,
         typer.Option(
@@ -62,12 +64,17 @@ def predict(
     if graph is not None and labels is not None:
         raise InputError("--labels: new labels are for the graph of the model; with --graph, put them into its tables")
     if graph is None:
-        given = {"undirected": undirected or None, "missing": missing, "edges": edges}
-        _refuse(given | {"column": column, "ignore": ignore, "split": split})
+        given: dict[str, object] = {"undirected": undirected or None, "missing": missing, "edges": edges}
+        given |= {"column": column, "ignore": ignore, "split": split}
+        _refuse(given | {"skip-bad": skip_bad or None, "strict": strict or None})
     loaded, first = _loaded(model, labels)
     if not first:
         return
-    named = None if graph is None else NamedGraph(graph, edges, undirected, missing, column, ignore)
+    named = (
+        None
+        if graph is None
+        else NamedGraph(graph, edges, undirected, missing, column, ignore, skip_bad=skip_bad, strict=strict)
+    )
     other = None if named is None else _read(named, loaded, quiet=as_json)
     decision = loaded.decision(other, known=None if split is None else _known(other, split))
     report = _report(loaded, other, decision)
@@ -127,6 +134,8 @@ _OF_ANOTHER_GRAPH = {
     "edges": "the model's own graph was read by lignn fit",
     "column": "the columns of the model's own graph were read by lignn fit",
     "ignore": "the columns of the model's own graph were read by lignn fit",
+    "skip-bad": "the tables of the model's own graph were read by lignn fit",
+    "strict": "the tables of the model's own graph were read by lignn fit",
     "split": "the model's own graph keeps the labels that the model knows",
 }
 """Options that need `--graph`, and why."""

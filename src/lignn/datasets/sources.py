@@ -31,6 +31,8 @@ class Source:
         links: columns whose values join the rows of one table, and `nearest`, see `Graph.read`.
         order: the column in whose order rows of a value follow each other.
         directed: follow edges as they are given, so that a race does not choose.
+        skip_bad: leave out rows with faults, see `Graph.read`.
+        strict: mend nothing, see `Graph.read`.
     """
 
     name: str
@@ -44,6 +46,8 @@ class Source:
     links: tuple[str, ...] = ()
     order: str | None = None
     directed: bool = False
+    skip_bad: bool = False
+    strict: bool = False
 
     @property
     def is_path(self) -> bool:
@@ -101,6 +105,8 @@ def _read(source: Source, _files: tuple[tuple[str, int], ...]) -> Graph:
             like=source.like,
             links=source.links,
             order=source.order,
+            skip_bad=source.skip_bad,
+            strict=source.strict,
         )
     else:
         options: dict[str, object] = {
@@ -109,6 +115,7 @@ def _read(source: Source, _files: tuple[tuple[str, int], ...]) -> Graph:
             "--ignore": source.ignore or None,
         }
         options |= {"--link": source.links or None, "--order": source.order}
+        options |= {"--skip-bad": source.skip_bad or None, "--strict": source.strict or None}
         if given := [option for option, value in options.items() if value is not None]:
             raise InputError(f"{given[0]}: is for tables; the unknown labels of the dataset {source.name} are known")
         graph = datasets.load(source.name)

@@ -31,9 +31,9 @@ class ArrowTable:
     unit = "row"
     typed = True
 
-    def __init__(self, path: Path | str, table: pa.Table | None = None) -> None:
+    def __init__(self, path: Path | str, table: pa.Table | None = None, numbers: np.ndarray | None = None) -> None:
         self.path = path
-        self._table = table
+        self._table, self._numbers = table, numbers
 
     @property
     def _schema(self) -> pa.Schema:
@@ -76,13 +76,22 @@ class ArrowTable:
         columns = [pa.chunked_array([part[i] for part in parts], kind) for i, kind in enumerate(types.values())]
         return pa.table(columns, names=list(types))
 
+    def without(self, rows: Collection[int]) -> ArrowTable:
+        """Return the table, in memory, without some rows."""
+        whole = pa.Table.from_batches(self._batches(), self._schema)
+        numbers = self._numbers if self._numbers is not None else np.arange(1, len(whole) + 1)
+        kept = np.ones(len(whole), bool)
+        kept[list(rows)] = False
+        return ArrowTable(self.path, whole.filter(pa.array(kept)), numbers[kept])
+
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the cells as texts, with rows counted from 1; invalid UTF-8 becomes lone surrogates."""
         number = 0
         for block in self._batches():
             for cells in zip(*map(_values, block.columns), strict=True):
                 number += 1
-                yield number, [_text(cell) for cell in cells]
+                shown = number if self._numbers is None else int(self._numbers[number - 1])
+                yield shown, [_text(cell) for cell in cells]
 
     def _refuse_nested(self, texts: Sequence[tuple[int, str]]) -> None:
         for i, name in texts:

@@ -13,11 +13,11 @@ import torch
 
 from lignn.errors import DataWarning, quoted
 from lignn.features.kinds import FEW
-from lignn.graph import edge_table
+from lignn.graph import edge_table, names
 from lignn.graph.carried import Carried, EdgeTable, both_ways
 from lignn.graph.graph import Graph
 from lignn.graph.metadata import Metadata
-from lignn.graph.node_table import Nodes
+from lignn.graph.node_table import Nodes, note_twins
 from lignn.graph.roles import Wanted
 from lignn.graph.split import Split
 from lignn.graph.table_file import TEXT, BadRowsError, Table
@@ -46,28 +46,32 @@ class EdgeRows:
         """Return a graph with these edges, in the same order, in both directions and with what they carry."""
         return both_ways(graph, EdgeTable(graph.edge_index.numpy(), self.rows, self.rule))
 
-    def with_unknown(
-        self, table: Table, ends: Mapping[str, str], nodes: Nodes, metadata: Metadata
-    ) -> tuple[Nodes, str] | None:
-        """Return the nodes with those that only edges name, and a note.
 
-        None if there are none, or if the edges name no row of the nodes. Ends that are empty are no nodes; reading the
-        edges says where they are.
-        """
-        kind = TEXT if edge_table.whole_numbers(nodes.ids) is None else pa.int64()
-        try:
-            named = _named(table, ends, kind, metadata)
-        except BadRowsError:
-            named = _named(table, ends, TEXT, metadata)
-        known = pc.is_in(named, nodes.ids)
-        more = named.filter(pc.and_(pc.invert(known), pc.not_equal(named, "")))
-        if not len(more) or not pc.any(known).as_py():
-            return None
-        note = (
-            f"nodes that only edges name: {len(more):,}, for example {quoted(more[0].as_py())}; they have no label and "
-            "no columns of their own"
-        )
-        return _extended(nodes, more), note
+def with_unknown(
+    table: Table, ends: Mapping[str, str], nodes: Nodes, metadata: Metadata
+) -> tuple[Nodes, tuple[str, ...]] | None:
+    """Return the nodes with those that only edges name, and a note; None if the edges name no row of the nodes.
+
+    Ends that are empty or mean unknown are no nodes; reading the edges says where they are.
+    """
+    kind = TEXT if edge_table.whole_numbers(nodes.ids) is None else pa.int64()
+    try:
+        named = _named(table, ends, kind, metadata)
+    except BadRowsError:
+        named = _named(table, ends, TEXT, metadata)
+    known, marks = pc.is_in(named, nodes.ids), pa.array(["", *names.MISSING], TEXT)
+    more = named.filter(pc.and_(pc.invert(known), pc.invert(pc.is_in(named, marks))))
+    if not pc.any(known).as_py():
+        return None
+    if not len(more):
+        return nodes, ()
+    note = (
+        f"nodes that only edges name: {len(more):,}, for example {quoted(more[0].as_py())}; they have no label and "
+        "no columns of their own"
+    )
+    nodes = _extended(nodes, more)
+    note_twins(f"{table.path}, nodes that only edges name", nodes.ids)
+    return nodes, (note,)
 
 
 def without_many_types(table: Table, ends: Mapping[str, str], wanted: Wanted) -> dict[str, str]:
@@ -93,11 +97,8 @@ def read(table: Table, ends: Mapping[str, str], ignored: Collection[str], wanted
     """
     known = None if wanted.like is None else wanted.like.carried
     taken = {ends["source"], ends["target"], *ignored}
-    names = [name for name in table.columns if name not in taken]
-    try:
-        found = table.read(names if known is None else [name for name in known.names if name in names], ())
-    except BadRowsError as problem:
-        edge_table.tell_faults(table, ends, pa.array([], TEXT), Metadata(), str(problem))
+    columns = [name for name in table.columns if name not in taken]
+    found = table.read(columns if known is None else [name for name in known.names if name in columns], ())
     read = kinds.features(table, found, wanted.kinds(table, None if wanted.like is None else wanted.like.edges))
     rows, forms, notes = read.table(found.column_names), tuple(read.forms.items()), tuple(read.notes)
     if known is None:

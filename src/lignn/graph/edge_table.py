@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn
@@ -11,9 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lignn.graph import faults, names
+from lignn.graph import names
 from lignn.graph.metadata import Metadata
 from lignn.graph.table_file import TEXT, BadRowsError, Table
+from lignn.graph.tables import findings
 from lignn.graph.validate import LARGEST_WEIGHT
 
 _ENDS = ("source", "target")
@@ -34,42 +35,34 @@ class Edges:
     types: tuple[str, ...] | None
 
 
-def read(table: Table, columns: Mapping[str, str], ids: pa.Array, metadata: Metadata, tell: bool = False) -> Edges:
-    """Read the edges; raise a `TableError` that tells all faults.
+def read(table: Table, columns: Mapping[str, str], ids: pa.Array, metadata: Metadata) -> Edges:
+    """Read the edges; raise `BadRowsError` if a row cannot be used, `checks` find which.
 
     Args:
         table: the table.
         columns: its columns by role.
         ids: the ids of the nodes.
         metadata: what is known of the folder.
-        tell: tell of unknown nodes too; otherwise they raise `UnknownNodesError`.
     """
     numbers = whole_numbers(ids)
     if numbers is not None:
         with suppress(BadRowsError):  # an end may be a number in another form, or none
             return _read(table, columns, numbers, metadata)
-    try:
-        return _read(table, columns, ids, metadata)
-    except UnknownNodesError:
-        if not tell:
-            raise
-        tell_unknown(table, columns, ids, metadata)
-    except BadRowsError as problem:
-        tell_faults(table, columns, ids, metadata, str(problem))
+    return _read(table, columns, ids, metadata)
 
 
 def tell_faults(
     table: Table, columns: Mapping[str, str], ids: pa.Array, metadata: Metadata, otherwise: str
 ) -> NoReturn:
     """Raise the error for a table that cannot be read; `otherwise` is the message if no cell is found to be wrong."""
-    faults.report(table, _checks(columns, ids, metadata), otherwise)
+    findings.report(table, checks(columns, ids.to_pylist(), metadata), otherwise)
 
 
 def tell_unknown(
     table: Table, columns: Mapping[str, str], ids: pa.Array, metadata: Metadata, hint: str | None = None
 ) -> NoReturn:
     """Raise the error for edges that join unknown nodes; `hint` says what to do."""
-    faults.report(table, _checks(columns, ids, metadata, hint or _ADVICE), "an edge joins an unknown node")
+    findings.report(table, checks(columns, ids.to_pylist(), metadata, hint or _ADVICE), "an edge joins an unknown node")
 
 
 def _read(table: Table, columns: Mapping[str, str], ids: pa.Array, metadata: Metadata) -> Edges:
@@ -122,18 +115,33 @@ def _types(blocks: list[pa.Array], metadata: Metadata) -> tuple[np.ndarray, tupl
     return number.to_numpy().astype(np.int64), types
 
 
-def _checks(
-    columns: Mapping[str, str], ids: pa.Array, metadata: Metadata, hint: str = _ADVICE
-) -> dict[str, faults.Check]:
+def checks(
+    columns: Mapping[str, str],
+    ids: Collection[str],
+    metadata: Metadata,
+    hint: str = _ADVICE,
+    others: bool = False,
+) -> dict[str, findings.Check]:
+    """Return what the cells of the edges must be.
+
+    Args:
+        columns: the columns by role.
+        ids: the ids of the nodes.
+        metadata: what is known of the folder.
+        hint: what to do with ends that are no nodes.
+        others: any end may be a node, unless it is empty or means unknown.
+    """
     exact = metadata.is_exact
-    end = faults.among("ids", set(ids.to_pylist()), "the id of a node", hint, exact)
-    checks = {columns[role]: end for role in _ENDS}
+    end = findings.among("ids", set(ids), "the id of a node", hint, exact)
+    if others:
+        end = findings.named(set(ids))
+    found = {columns[role]: end for role in _ENDS}
     if "weight" in columns:
-        checks[columns["weight"]] = faults.number(LARGEST_WEIGHT, smallest=0)
+        found[columns["weight"]] = findings.number(LARGEST_WEIGHT, smallest=0)
     if "edge_type" in columns:
         types = metadata.edge_types
-        known = faults.anything("types")
+        known = findings.anything("types")
         if types is not None:
-            known = faults.among("types", set(types), "among the types in graph.json", exact=exact)
-        checks[columns["edge_type"]] = known
-    return checks
+            known = findings.among("types", set(types), "among the types in graph.json", exact=exact)
+        found[columns["edge_type"]] = known
+    return found

@@ -325,6 +325,8 @@ class Graph:
         like: Reading | None = None,
         links: Collection[str] | None = None,
         order: str | None = None,
+        skip_bad: bool = False,
+        strict: bool = False,
     ) -> Graph:
         """Read a graph from tables or an `.npz` file; its `reading` tells how columns were understood.
 
@@ -342,10 +344,14 @@ class Graph:
                 nearest by the other columns. By default "nearest".
             order: for one table, the column in whose order rows of a value follow each other; for edges that carry
                 columns, the one in whose order the last edge of a node is the last.
+            skip_bad: leave out rows with faults, and note how many; otherwise all faults are told in one error.
+            strict: mend nothing. By default, rows that repeat another one in every cell count once, numbers and dates
+                are read as people write them, and ids that only edges name are nodes; notes tell of each.
         """
         from lignn.graph import opening
 
-        return opening.read(path, edges, opening.Options(missing, columns, ignore, features, like, links, order))
+        options = opening.Options(missing, columns, ignore, features, like, links, order, skip_bad, strict)
+        return opening.read(path, edges, options)
 
     @classmethod
     def from_table(cls, rows: Any, name: str = "table", **options: Any) -> Graph:

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lignn.errors import TableError, did_you_mean
-from lignn.graph import faults, headers
+from lignn.graph import headers
 from lignn.graph.graph import Graph
 from lignn.graph.names import normalised
 from lignn.graph.table_file import TEXT, BadRowsError, Table, open_table
+from lignn.graph.tables import findings
 
 Label = int | list[int] | None
 """A class number, or a list of class numbers for multi-label graphs; None: unlabelled."""
@@ -45,7 +46,7 @@ def read(path: Path, graph: Graph, classes: Sequence[str]) -> dict[int, Label]:
             raise BadRowsError("two rows have the same id")
     except BadRowsError as problem:
         checks = {"id": _known_once(set(ids), table.unit), column: _known(classes, graph.is_multilabel)}
-        faults.report(table, checks, str(problem))
+        findings.report(table, checks, str(problem))
     if not labels:
         raise TableError(f"{path}: has a header but no labels")
     return labels
@@ -60,11 +61,11 @@ def _open(path: Path, columns: tuple[str, ...]) -> Table:
     return table
 
 
-def _known_once(ids: set[str], unit: str) -> faults.Check:
-    return faults.both(faults.unique(unit), faults.among("ids", ids, "the id of a node"))
+def _known_once(ids: set[str], unit: str) -> findings.Check:
+    return findings.both(findings.unique(unit), findings.among("ids", ids, "the id of a node"))
 
 
-def _known(classes: Sequence[str], several: bool) -> faults.Check:
+def _known(classes: Sequence[str], several: bool) -> findings.Check:
     shown = ", ".join(classes[:10]) + (", …" if len(classes) > 10 else "")
-    known = faults.among("labels", {*classes, ""}, f"one of the classes {shown} (or empty)")
-    return faults.several(known) if several else known
+    known = findings.among("labels", {*classes, ""}, f"one of the classes {shown} (or empty)")
+    return findings.several(known) if several else known

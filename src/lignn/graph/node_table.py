@@ -11,12 +11,12 @@ import pyarrow.compute as pc
 import torch
 
 from lignn.errors import GraphError, TableError
-from lignn.graph import faults, headers, names
+from lignn.graph import headers, names
 from lignn.graph.metadata import Metadata
 from lignn.graph.roles import NodeColumns
 from lignn.graph.split import PARTS, Split
 from lignn.graph.table_file import TEXT, BadRowsError, Table
-from lignn.graph.tables import kinds
+from lignn.graph.tables import findings, kinds
 from lignn.graph.validate import check_classes
 
 _LARGEST = float(np.finfo(np.float32).max)
@@ -47,7 +47,7 @@ class Nodes:
 def read(
     table: Table, columns: NodeColumns, metadata: Metadata, missing: Collection[str] | None, strict: bool
 ) -> Nodes:
-    """Read the nodes.
+    """Read the nodes; raise `BadRowsError` if a row cannot be used, `checks` find which.
 
     Args:
         table: the table.
@@ -56,27 +56,24 @@ def read(
         missing: labels that mean unknown.
         strict: read every feature as a number in single precision, and raise where that fails.
     """
-    try:
-        found: kinds.Features | None = None
-        x = None
-        if strict:
-            cells, x = _strict(table, columns)
-        else:
-            cells, found = _read(table, columns)
-        texts = {name: metadata.normalised(pc.fill_null(cells[name], "")) for name in columns.texts}
-        ids = _numbers_of(cells, x) if columns.id is None else texts[columns.id]
-        _check_ids(table, ids)
-        y, classes = None, metadata.classes
-        if columns.label is not None:
-            where = f"{table.path}, column {columns.label!r}"
-            y, classes = _labels(where, texts[columns.label], columns.several, metadata, missing)
-        splits = [split for name in columns.splits if (split := _split(texts[name])) is not None]
-        time = None if columns.time is None else _time(cells[columns.time])
-        group = None if columns.group is None else _groups(texts[columns.group], metadata)
-    except BadRowsError as problem:
-        faults.report(table, _checks(table, columns, metadata, missing, strict), str(problem))
+    found: kinds.Features | None = None
+    x = None
+    if strict:
+        cells, x = _strict(table, columns)
+    else:
+        cells, found = _read(table, columns)
+    texts = {name: metadata.normalised(pc.fill_null(cells[name], "")) for name in columns.texts}
+    ids = _numbers_of(cells, x) if columns.id is None else texts[columns.id]
+    _check_ids(table, ids)
+    y, classes = None, metadata.classes
+    if columns.label is not None:
+        where = f"{table.path}, column {columns.label!r}"
+        y, classes = _labels(where, texts[columns.label], columns.several, metadata, missing)
+    splits = [split for name in columns.splits if (split := _split(texts[name])) is not None]
+    time = None if columns.time is None else _time(cells[columns.time])
+    group = None if columns.group is None else _groups(texts[columns.group], metadata)
     if not metadata.is_exact and columns.id is not None:
-        _note_twins(f"{table.path}, column {columns.id!r}", ids)
+        note_twins(f"{table.path}, column {columns.id!r}", ids)
     features = None
     if found is not None:
         features = found.table(columns.features)
@@ -132,7 +129,7 @@ def numbers(table: Table, columns: NodeColumns, metadata: Metadata) -> Iterator[
                 raise BadRowsError("a feature is not finite")
             yield rows
     except BadRowsError as problem:
-        faults.report(table, _checks(table, columns, metadata, None, strict=True), str(problem))
+        findings.report(table, checks(table, columns, metadata, None, strict=True), str(problem))
 
 
 def _numbers_of(cells: dict[str, pa.Array], x: np.ndarray | None) -> pa.Array:
@@ -204,7 +201,7 @@ def _split(column: pa.Array) -> Split | None:
     return Split(*map(torch.from_numpy, masks)) if np.any(masks) else None
 
 
-def _note_twins(where: str, ids: pa.Array) -> None:
+def note_twins(where: str, ids: pa.Array) -> None:
     """Warn of ids that are almost equal; PyArrow finds the candidates, as there may be millions of ids."""
     keys = pc.utf8_lower(pc.replace_substring_regex(pc.utf8_normalize(ids, form="NFKC"), names.INVISIBLE, ""))
     if len(pc.unique(keys)) < len(keys):
@@ -238,24 +235,27 @@ def _groups(texts: pa.Array, metadata: Metadata) -> np.ndarray:
     return codes.fill_null(-1).to_numpy().astype(np.int64)
 
 
-def _checks(
+def checks(
     table: Table, columns: NodeColumns, metadata: Metadata, missing: Collection[str] | None, strict: bool
-) -> dict[str, faults.Check]:
+) -> dict[str, findings.Check]:
+    """Return what the cells of the nodes must be, see `read`."""
     exact = metadata.is_exact
-    checks: dict[str, faults.Check] = {name: faults.anything() for name in columns.features}
+    found: dict[str, findings.Check] = {name: findings.anything() for name in columns.features}
     if strict:
         hints = headers.misnamed(columns.features)
         hint = "; every column without another role is a feature"
-        checks = {name: faults.number(_LARGEST, hint=hints.get(name, hint)) for name in columns.features}
-    words = faults.among("parts of a split", {*PARTS, ""}, f"one of {', '.join(PARTS)} (or empty)", exact=exact)
-    checks |= dict.fromkeys(columns.splits, words)
+        found = {name: findings.number(_LARGEST, hint=hints.get(name, hint)) for name in columns.features}
+    words = findings.among("parts of a split", {*PARTS, ""}, f"one of {', '.join(PARTS)} (or empty)", exact=exact)
+    found |= dict.fromkeys(columns.splits, words)
     if columns.time is not None:
-        checks[columns.time] = faults.time()
+        found[columns.time] = findings.time()
     if columns.label is not None:
         marks = names.missing_marks(missing, metadata.classes or ())
-        known = faults.anything("labels")
+        known = findings.anything("labels")
         if metadata.classes is not None:
-            known = faults.among("labels", {*metadata.classes, *marks}, "among the classes in graph.json", exact=exact)
-        checks[columns.label] = faults.several(known, marks - {""}) if columns.several else known
-    checks |= {name: faults.anything() for name in (columns.group,) if name is not None}
-    return checks if columns.id is None else checks | {columns.id: faults.unique(table.unit, exact)}
+            known = findings.among(
+                "labels", {*metadata.classes, *marks}, "among the classes in graph.json", exact=exact
+            )
+        found[columns.label] = findings.several(known, marks - {""}) if columns.several else known
+    found |= {name: findings.anything() for name in (columns.group,) if name is not None}
+    return found if columns.id is None else found | {columns.id: findings.unique(table.unit, exact)}

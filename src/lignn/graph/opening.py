@@ -31,6 +31,8 @@ class Options:
     like: Reading | None = None
     links: Collection[str] | None = None
     order: str | None = None
+    skip_bad: bool = False
+    strict: bool = False
 
     def __post_init__(self) -> None:
         if self.features not in FEATURES:
@@ -82,7 +84,7 @@ def _read(tables: Tables, options: Options) -> Graph:
     from lignn.graph.roles import Wanted
 
     rules = None if not options.links and options.order is None else Links.of(options.links or (), options.order)
-    wanted = Wanted(options.columns or {}, options.ignore, options.like, rules)
+    wanted = Wanted(options.columns or {}, options.ignore, options.like, rules, options.skip_bad, options.strict)
     return table_reader.read(tables, wanted, options.missing, options.features == "raw")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -98,6 +98,18 @@ class Reading:
     def ignored(self) -> tuple[str, ...]:
         """Columns of both tables that are not used."""
         return tuple(name for table in self.tables for name in table.ignored)
+
+    def with_notes(self, notes: tuple[str, ...]) -> Reading:
+        """Return the reading with more notes on the nodes."""
+        return replace(self, nodes=replace(self.nodes, notes=(*self.nodes.notes, *notes)))
+
+    def mended(self, said: Collection[str]) -> str | None:
+        """Return a column that is not `said` to be what it was read as, in words; None if there is none."""
+        for table in self.tables:
+            for name, form in table.kinds:
+                if name not in said:
+                    return f"column {name!r} of {table.file} is read as --column {form}={name}"
+        return None
 
     @classmethod
     def restored(cls, record: Mapping[str, Any]) -> Reading:

@@ -39,12 +39,16 @@ class Wanted:
         ignore: columns to leave out.
         like: the reading of another graph; its roles hold where the tables have such columns.
         links: the rules that join the rows of one table.
+        skip_bad: leave out rows with faults.
+        strict: mend nothing.
     """
 
     columns: Mapping[str, str | Collection[str]] = field(default_factory=dict)
     ignore: Collection[str] = ()
     like: Reading | None = None
     links: Links | None = None
+    skip_bad: bool = False
+    strict: bool = False
 
     def __post_init__(self) -> None:
         for role, names in self.columns.items():
@@ -82,6 +86,13 @@ class Wanted:
                 if given.setdefault(name, kind) != kind:
                     where = f"{tables[0].path}, column {name!r}"
                     raise TableError(f"{where}: is given two kinds, {given[name]} and {kind}")
+
+    @property
+    def said(self) -> set[str]:
+        """Columns whose kind or reading is given, or known from another graph."""
+        tables = () if self.like is None else self.like.tables
+        before = {name for table in tables for name, _ in table.kinds}
+        return before | {name for kind in (*KINDS, *READINGS) for name in self._named(kind)}
 
     def _named(self, kind: str) -> Collection[str]:
         names = self.columns.get(kind, ())

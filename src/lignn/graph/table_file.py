@@ -22,7 +22,7 @@ _SQLITE = b"SQLite format 3\0"
 
 
 class BadRowsError(Exception):
-    """A row that cannot be used; `faults.report` then reads the table again to say which one."""
+    """A row that cannot be used; `findings.scan` then reads the table again to say which one."""
 
 
 class Table(Protocol):
@@ -50,6 +50,9 @@ class Table(Protocol):
 
         Without types all are `TEXT`, and an empty cell is an empty text.
         """
+
+    def without(self, rows: Collection[int]) -> Table:
+        """Return the table without some rows, counted from 0; the others keep their numbers in messages."""
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the number of each row (in `unit`) and its cells as texts, including cells that are wrong."""

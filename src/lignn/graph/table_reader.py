@@ -21,7 +21,8 @@ The texts of tables made by hand are normalised; those that lignn wrote are read
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import warnings
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from os.path import isdir, lexists
 from pathlib import Path
@@ -31,7 +32,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lignn.errors import InputError, TableError
+from lignn.errors import DataWarning, InputError, TableError
 from lignn.graph import (
     archive,
     arrow_tables,
@@ -50,8 +51,10 @@ from lignn.graph.metadata import Metadata
 from lignn.graph.node_table import Nodes
 from lignn.graph.reading import Reading, TableReading
 from lignn.graph.roles import NodeColumns, Wanted
-from lignn.graph.table_file import TEXT, Table
-from lignn.graph.text_table import SqliteTable
+from lignn.graph.table_file import TEXT, BadRowsError, Table
+from lignn.graph.tables import findings
+from lignn.graph.tables.kinds import UndecidedError
+from lignn.graph.text_table import of_sqlite
 
 if TYPE_CHECKING:
     from lignn.graph.edge_rows import EdgeRows
@@ -89,7 +92,7 @@ class Tables:
         if isdir(path):
             name = files.valid_text(path.resolve().name)
             return cls(name, str(path), table_file.find(path, "nodes"), table_file.find(path, "edges"), path)
-        nodes, links = SqliteTable(path, "nodes"), SqliteTable(path, "edges")
+        nodes, links = of_sqlite(path, "nodes"), of_sqlite(path, "edges")
         for table in (nodes, links):
             headers.check(table)
         return cls(files.valid_text(path.stem), str(path), nodes, links)
@@ -102,44 +105,142 @@ class Tables:
         return cls(name, name, arrow_tables.in_memory("nodes", nodes), arrow_tables.in_memory("edges", edges))
 
 
-def read(tables: Tables, wanted: Wanted, missing: Collection[str] | None = None, strict: bool = False) -> Graph:
-    """Read a graph from its tables.
+def read(tables: Tables, wanted: Wanted, missing: Collection[str] | None = None, raw: bool = False) -> Graph:
+    """Read a graph from its tables; raise for all faults of both at once.
 
     Args:
         tables: the tables.
-        wanted: what the user says of their columns.
+        wanted: what the user says of their columns, and of rows with faults.
         missing: labels that mean unknown, besides an empty one; by default `names.MISSING` and -1.
-        strict: read all features as numbers in single precision, without a table.
+        raw: read all features as numbers in single precision, without a table.
     """
-    if tables.edges is None:
-        return _of_one_table(tables, wanted, missing, strict)
+    attempt = _of_one_table if tables.edges is None else _of_two_tables
+    try:
+        graph = attempt(tables, wanted, missing, raw)
+    except (BadRowsError, UndecidedError) as problem:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)  # they come again
+            mended, notes = _mended(tables, wanted, missing, raw, str(problem))
+        graph = attempt(mended, wanted, missing, raw)
+        assert graph.reading is not None
+        graph = graph.replace(reading=graph.reading.with_notes(notes))
+    if wanted.strict and graph.reading is not None and (changed := graph.reading.mended(wanted.said)):
+        raise TableError(f"{tables.where}: {changed}; --strict mends nothing, so say what it is, or correct it")
+    return graph
+
+
+def _of_two_tables(tables: Tables, wanted: Wanted, missing: Collection[str] | None, raw: bool) -> Graph:
+    """Read a graph from a table of nodes and one of edges."""
+    assert tables.edges is not None
     if wanted.links is not None and (wanted.links.columns or wanted.links.nearest):
         raise InputError(f"--link joins the rows of one table, {tables.where} has a table of the edges; leave one out")
     metadata = Metadata() if tables.folder is None else Metadata.read(tables.folder)
     columns, ends, notes = columns_of(tables, wanted, metadata)
-    raw = strict or metadata.is_exact
-    columns = replace(columns, type=None) if raw else columns
-    nodes = node_table.read(tables.nodes, columns, metadata, missing, raw)
-    ends, carried = (ends, None) if raw or _has_feature_file(tables) else _carried(tables, ends, wanted)
+    plain = raw or metadata.is_exact
+    columns = replace(columns, type=None) if plain else columns
+    nodes = node_table.read(tables.nodes, columns, metadata, missing, plain)
+    ends, carried = (ends, None) if plain or _has_feature_file(tables) else _carried(tables, ends, wanted)
     try:
         edges = edge_table.read(tables.edges, ends, nodes.ids, metadata)
     except UnknownNodesError:
         fits = _other_keys(tables, columns, ends, metadata)
-        one = len(fits) == 1 and "id" not in wanted.roles
-        found = None if carried is None or one else carried.with_unknown(tables.edges, ends, nodes, metadata)
+        found = None
+        if not (len(fits) == 1 and "id" not in wanted.roles) and _may_grow(tables, wanted, plain):
+            from lignn.graph import edge_rows
+
+            found = edge_rows.with_unknown(tables.edges, ends, nodes, metadata)
+        if found is None and (len(fits) != 1 or "id" in wanted.roles):
+            hint = f"; {tables.nodes.path} has these ids in {fits[0]!r}: give --column id={fits[0]}" if fits else None
+            edge_table.tell_unknown(tables.edges, ends, nodes.ids, metadata, hint)
         if found is None:
-            columns = _other_key(tables, ends, nodes, wanted, metadata, fits)
-            columns, notes = replace(columns, type=None) if raw else columns, (_note(str(columns.id)),)
-            nodes = node_table.read(tables.nodes, columns, metadata, missing, raw)
-        else:
-            nodes, notes = found[0], (*notes, found[1])
-        edges = edge_table.read(tables.edges, ends, nodes.ids, metadata, tell=True)
+            columns = roles.of_nodes(tables.nodes, wanted, wanted.left_out(tables.nodes, tables.edges), fits[0])
+            columns, notes = replace(columns, type=None) if plain else columns, (_note(fits[0]),)
+            found = node_table.read(tables.nodes, columns, metadata, missing, plain), ()
+        nodes, notes = found[0], (*notes, *found[1])
+        edges = edge_table.read(tables.edges, ends, nodes.ids, metadata)
     reading = reading_of(tables, columns, ends, nodes, notes, carried)
-    graph = _graph(tables, nodes, edges, metadata, reading, strict)
+    graph = _graph(tables, nodes, edges, metadata, reading, raw)
     return graph if carried is None else carried.on(graph)
 
 
-def _of_one_table(tables: Tables, wanted: Wanted, missing: Collection[str] | None, strict: bool) -> Graph:
+def _may_grow(tables: Tables, wanted: Wanted, plain: bool) -> bool:
+    """Return whether nodes that only edges name are nodes: not where each node has its row of numbers."""
+    return not (plain or wanted.strict or _has_feature_file(tables))
+
+
+def _mended(
+    tables: Tables, wanted: Wanted, missing: Collection[str] | None, raw: bool, otherwise: str
+) -> tuple[Tables, tuple[str, ...]]:
+    """Return tables without the rows that cannot be used, and notes on them; raise for all faults unless they may go.
+
+    Args:
+        tables: the tables.
+        wanted: what the user says.
+        missing: labels that mean unknown.
+        raw: see `read`.
+        otherwise: what is wrong if no fault is found.
+    """
+    metadata = Metadata() if tables.folder is None else Metadata.read(tables.folder)
+    plain = raw or metadata.is_exact
+    whole = replace(tables, nodes=_readable(tables.nodes))
+    if tables.edges is None:
+        columns, ends = _columns_of_one(whole, wanted), None
+    else:
+        whole = replace(whole, edges=_readable(tables.edges))
+        columns, ends, _ = columns_of(whole, wanted, metadata)
+    checks = node_table.checks(whole.nodes, columns, metadata, missing, plain)
+    found = [findings.scan(tables.nodes, checks, columns.id, repeats=wanted.strict or metadata.is_exact)]
+    mended = replace(tables, nodes=tables.nodes.without(found[0].out))
+    steps: list[Callable[[], object]] = [lambda: node_table.read(mended.nodes, columns, metadata, missing, plain)]
+    if tables.edges is not None and ends is not None:
+        ids = _ids(mended.nodes, columns.id, metadata) if wanted.skip_bad else found[0].ids
+        others = _may_grow(tables, wanted, plain)
+        found.append(findings.scan(tables.edges, edge_table.checks(ends, ids, metadata, others=others)))
+        mended = replace(mended, edges=tables.edges.without(found[1].out))
+        steps += [lambda: _carried(mended, ends, wanted)] * (not plain)
+    lines = [line for each in found for line in each.lines]
+    count = sum(len(each.bad) for each in found)
+    undecided = []
+    for step in steps:
+        try:
+            step()
+        except UndecidedError as error:
+            undecided.append(str(error))
+        except BadRowsError as error:
+            raise TableError(f"{tables.where}: {error}") from error
+        except TableError:
+            if not lines:  # else it may follow from rows that are left out
+                raise
+    if undecided or (lines and not wanted.skip_bad):
+        advice = f"correct them, or leave out {count:,} row{'s' * (count > 1)} by --skip-bad" if count else ""
+        raise TableError("\n".join([*lines, *undecided, *[advice] * bool(advice)]))
+    if not any(each.out for each in found):
+        raise TableError(f"{tables.where}: {otherwise}")
+    repeated = len(found[0].repeated)
+    say = (
+        "rows repeat another one in every cell and count"
+        if repeated > 1
+        else "row repeats another one in every cell and counts"
+    )
+    notes = [f"{repeated:,} {say} once"] * bool(repeated)
+    notes += [f"left out {count:,} row{'s' * (count > 1)}: {'; '.join(lines)}"] * bool(count)
+    return mended, tuple(notes)
+
+
+def _readable(table: Table) -> Table:
+    """Return the table without rows that are too short, too long or no text."""
+    bad = findings.scan(table, {name: findings.anything() for name in table.columns}).bad
+    return table.without(bad) if bad else table
+
+
+def _ids(table: Table, key: str | None, metadata: Metadata) -> set[str]:
+    """Return the ids of the nodes."""
+    assert key is not None
+    column = table.read([key], [key]).column(0)
+    return {text for chunk in column.chunks for text in metadata.normalised(chunk).to_pylist()}
+
+
+def _of_one_table(tables: Tables, wanted: Wanted, missing: Collection[str] | None, raw: bool) -> Graph:
     """Read a graph from one table, whose rows are joined by rules; without a column of ids, their numbers are ids."""
     table = tables.nodes
     like = wanted.like
@@ -147,12 +248,8 @@ def _of_one_table(tables: Tables, wanted: Wanted, missing: Collection[str] | Non
         raise TableError(
             f"{table.path}: is one table; the model was trained on a table of the edges too: give one, or a folder"
         )
-    given, ignored = wanted.given(table, roles.OF_NODES), wanted.left_out(table)
-    wanted.given(table, roles.OF_EDGES)
-    wanted.check_kinds(table)
-    key = given.get("id") or _key_of_rows(table, {*ignored, *given.values()})
-    columns = replace(roles.of_nodes(table, wanted, ignored, key), type=None)
-    nodes = node_table.read(table, columns, Metadata(), missing, strict)
+    columns = _columns_of_one(tables, wanted)
+    nodes = node_table.read(table, columns, Metadata(), missing, raw)
     of_nodes = TableReading(
         Path(str(table.path)).name,
         columns.pairs,
@@ -162,14 +259,24 @@ def _of_one_table(tables: Tables, wanted: Wanted, missing: Collection[str] | Non
         nodes.forms,
     )
     nothing = Edges(np.empty((2, 0), np.int64), None, None, None)
-    graph = _graph(tables, nodes, nothing, Metadata(), Reading(of_nodes), strict)
-    if key is None:
+    graph = _graph(tables, nodes, nothing, Metadata(), Reading(of_nodes), raw)
+    if columns.id is None:
         graph = graph.replace(node_ids=None)
     try:
         of_model = wanted.links is None and like is not None
         return linked.linked(graph, like.links if of_model and like is not None else wanted.links, of_model)
     except InputError as error:
         raise type(error)(str(error).replace(graph.name, tables.where, 1)) from error
+
+
+def _columns_of_one(tables: Tables, wanted: Wanted) -> NodeColumns:
+    """Return the columns of one table by role."""
+    table = tables.nodes
+    given, ignored = wanted.given(table, roles.OF_NODES), wanted.left_out(table)
+    wanted.given(table, roles.OF_EDGES)
+    wanted.check_kinds(table)
+    key = given.get("id") or _key_of_rows(table, {*ignored, *given.values()})
+    return replace(roles.of_nodes(table, wanted, ignored, key), type=None)
 
 
 def _key_of_rows(table: Table, taken: Collection[str]) -> str | None:
@@ -255,22 +362,6 @@ def _other_keys(tables: Tables, columns: NodeColumns, ends: dict[str, str], meta
         return []
     free = [name for name in columns.features if name != columns.id]
     return keys.matching(tables.nodes, free, tables.edges, [ends["source"], ends["target"]])
-
-
-def _other_key(
-    tables: Tables,
-    ends: dict[str, str],
-    nodes: Nodes,
-    wanted: Wanted,
-    metadata: Metadata,
-    fits: Sequence[str],
-) -> NodeColumns:
-    """Return the columns with the one of `fits` as id that is the only one; raise if there is none or several."""
-    assert tables.edges is not None
-    if len(fits) != 1 or "id" in wanted.roles:
-        hint = f"; {tables.nodes.path} has these ids in {fits[0]!r}: give --column id={fits[0]}" if fits else None
-        edge_table.tell_unknown(tables.edges, ends, nodes.ids, metadata, hint)
-    return roles.of_nodes(tables.nodes, wanted, wanted.left_out(tables.nodes, tables.edges), fits[0])
 
 
 def reading_of(

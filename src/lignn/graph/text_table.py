@@ -7,12 +7,12 @@ import gzip
 import io
 import sqlite3
 import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import cached_property
 from io import TextIOWrapper
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,7 +31,7 @@ _BLOCK = 2**25
 class TextTable:
     """A file of UTF-8 text with a header; quotes, CRLF, a byte-order mark and blank lines may occur."""
 
-    unit = "line"
+    unit: str = "line"
     typed = False
     path: Path | str
 
@@ -138,6 +138,12 @@ class TextTable:
                 return pa.csv.read_csv(file, read, parse, _as_they_stand(types))
         return pa.table({name: pa.array([], TEXT) for name in types})
 
+    def without(self, rows: Collection[int]) -> WrittenTable:
+        """Return the table, in memory, without some rows."""
+        out = set(rows)
+        kept = [row for place, row in enumerate(self.rows()) if place not in out]
+        return WrittenTable(self.path, self.unit, self.columns, [cells for _, cells in kept], [n for n, _ in kept])
+
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the cells, read by Python's own reader, which counts lines; invalid UTF-8 becomes lone surrogates."""
         limit = csv.field_size_limit(2**31 - 1)
@@ -154,39 +160,49 @@ class TextTable:
             csv.field_size_limit(limit)
 
 
-class SqliteTable(TextTable):
-    """A table or view of an SQLite file. Its cells have no fixed types, so they are read as text; NULL is empty."""
+class WrittenTable(TextTable):
+    """Rows that are written as text before they are read.
 
-    unit = "row"
+    Args:
+        path: what messages call the table.
+        unit: what row numbers count.
+        header: names of the columns.
+        rows: the cells; None is empty.
+        numbers: the number of each row; by default counted from 1.
+    """
+
     delimiter = ","
 
-    def __init__(self, path: Path, table: str) -> None:
-        self.path = f"{path}, table {table}"
-        self._file, self._table = path, table
+    def __init__(
+        self, path: Path | str, unit: str, header: Sequence[str], rows: Iterable[Any], numbers: Sequence[int] = ()
+    ) -> None:
+        self.path, self.unit, self._numbers = path, unit, numbers
+        text = io.StringIO(newline="")
+        writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
+        writer.writerow(header)
+        writer.writerows(rows)
+        self._text = text.getvalue().encode(errors="surrogateescape")
 
     @contextmanager
     def _open(self) -> Iterator[IO[bytes]]:
         yield io.BytesIO(self._text)
 
-    @cached_property
-    def _text(self) -> bytes:
-        """The table as comma-separated text."""
-        text = io.StringIO(newline="")
-        writer = csv.writer(text, lineterminator="\n")
-        try:
-            with closing(sqlite3.connect(f"{self._file.resolve().as_uri()}?mode=ro", uri=True)) as connection:
-                connection.execute("PRAGMA trusted_schema = OFF")
-                cursor = connection.execute(f'SELECT * FROM "{self._table}"')
-                writer.writerow([name for name, *_ in cursor.description])
-                writer.writerows(cursor)
-        except sqlite3.Error as error:
-            hint = "a graph needs the tables nodes and edges" if "no such table" in str(error) else "write it again"
-            raise TableError(f"{self._file}: cannot be read as an SQLite file ({error}); {hint}") from error
-        return text.getvalue().encode(errors="surrogateescape")
-
     def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the cells, with rows counted from 1."""
-        yield from ((number, cells) for number, (_, cells) in enumerate(super().rows(), 1))
+        """Yield the cells with the numbers of their rows."""
+        for place, (_, row) in enumerate(super().rows()):
+            yield self._numbers[place] if self._numbers else place + 1, row
+
+
+def of_sqlite(path: Path, table: str) -> WrittenTable:
+    """Return a table or view of an SQLite file. Its cells have no fixed types, so they are read as text."""
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+            connection.execute("PRAGMA trusted_schema = OFF")
+            cursor = connection.execute(f'SELECT * FROM "{table}"')
+            return WrittenTable(f"{path}, table {table}", "row", [name for name, *_ in cursor.description], cursor)
+    except sqlite3.Error as error:
+        hint = "a graph needs the tables nodes and edges" if "no such table" in str(error) else "write it again"
+        raise TableError(f"{path}: cannot be read as an SQLite file ({error}); {hint}") from error
 
 
 def _as_they_stand(names: Collection[str]) -> pa.csv.ConvertOptions:

@@ -20,8 +20,9 @@ from lignn.graph.metadata import Metadata
 from lignn.graph.opening import Options as Reading
 from lignn.graph.roles import NodeColumns, Wanted
 from lignn.graph.split import PARTS
-from lignn.graph.table_file import TEXT
+from lignn.graph.table_file import TEXT, BadRowsError
 from lignn.graph.table_reader import Tables
+from lignn.graph.tables import findings
 from lignn.store import edges
 
 if TYPE_CHECKING:
@@ -119,7 +120,12 @@ def of_tables(tables: Tables, reading: Reading, memory: int, database: DuckDBPyC
     if not raw:
         _check_size(tables, columns, memory)
     plain = replace(columns, features=(), type=None)
-    nodes = node_table.read(tables.nodes, plain if raw else columns, metadata, reading.missing, raw)
+    chosen = plain if raw else columns
+    try:
+        nodes = node_table.read(tables.nodes, chosen, metadata, reading.missing, raw)
+    except BadRowsError as problem:
+        checks = node_table.checks(tables.nodes, chosen, metadata, reading.missing, raw)
+        findings.report(tables.nodes, checks, str(problem))
     types = edges.of_table(tables.edges, ends, nodes.ids, metadata, database)
     x, preparation = None, None
     if (table := table or nodes.table) is not None:

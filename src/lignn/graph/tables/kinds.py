@@ -30,6 +30,10 @@ _FIRST = 100
 _WORDS = {"number": "is no number", "date": "is no date"}
 
 
+class UndecidedError(TableError):
+    """Columns of which nothing says what they hold."""
+
+
 @dataclass(frozen=True)
 class Column:
     """A column as it is read.
@@ -215,7 +219,7 @@ def _settle(source: Table, found: Features, read: dict[str, Column], said: Mappi
         if kind in _WORDS and not column.readings and not column.plain and not _is_date(column.values.type):
             faults.append(_unfit(source, name, column, said[name]))
     if faults:
-        raise TableError("\n".join(faults))
+        raise UndecidedError("\n".join(faults))
 
 
 def _is_date(kind: pa.DataType) -> bool:
