@@ -1,13 +1,17 @@
 """Tables without a graph: scikit-learn's own checks, and numbers."""
 
 import numpy as np
+import pandas as pd
 import pytest
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_wine
+from sklearn.model_selection import train_test_split
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import LabelSpreading
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from lignn import TabularClassifier
-from lignn.errors import InputError
+from lignn.errors import DataWarning, InputError
 
 EXCEPTIONS = {
     "check_classifiers_classes": "it ends with the classes -1 and 1, and -1 is unlabelled here, as in LabelSpreading, "
@@ -61,7 +65,9 @@ def test_any_method_of_the_family():
 def test_new_rows_get_as_many_passes_as_the_table(method, options):
     X = np.random.default_rng(0).normal(size=(40, 2)) + 3 * (np.arange(40) % 2)[:, None]
     known = np.where(np.arange(40) < 20, np.arange(40) % 2, -1)
-    ours = TabularClassifier(3, method, options={"max_epochs": 5, "method_options": options}).fit(X, known)
+    ours = TabularClassifier(3, method, missing=[-1], options={"max_epochs": 5, "method_options": options}).fit(
+        X, known
+    )
     passes, step = [], ours.node_classifier_.method_.step
     bind = step.bind
 
@@ -84,9 +90,8 @@ def test_text_labels():
 @pytest.mark.parametrize(
     ("y", "options", "message"),
     [
-        ([-1, -1, -1, -1], {}, "at least two classes"),
-        ([1, 1, -1, -1], {}, "at least two classes"),
-        (["a", -1, "b", -1], {}, "make y with dtype=object"),
+        ([-1, -1, -1, -1], {"missing": [-1]}, "at least two classes"),
+        ([1, 1, -1, -1], {"missing": [-1]}, "at least two classes"),
         ([0, 1, 0, 1], {"n_neighbors": 0}, "n_neighbors: at least 1"),
         ([0, 1, 0, 1], {"options": {"lrr": 1}}, "did you mean 'lr'"),
     ],
@@ -94,3 +99,57 @@ def test_text_labels():
 def test_bad_input_is_one_sentence(y, options, message):
     with pytest.raises(InputError, match=message):
         TabularClassifier(**options).fit(np.arange(8.0).reshape(4, 2), y)
+
+
+@pytest.mark.parametrize("mark", [None, np.nan, pd.NA, "", "-1", "NA", -1])
+def test_any_usual_mark_is_unknown(mark):
+    X = np.array([[0.0], [0.1], [5.0], [5.1]])
+    ours = TabularClassifier(n_neighbors=1).fit(X, np.array(["a", mark, "b", mark], dtype=object))
+    assert ours.classes_.tolist() == ["a", "b"]
+    assert ours.transduction_.tolist() == ["a", "a", "b", "b"]
+
+
+def test_minus_one_is_a_class_where_another_mark_is_there_or_one_says_so():
+    X = np.arange(12.0).reshape(6, 2)
+    gaps = TabularClassifier(1).fit(X, np.array([-1, 0, 1, -1, None, np.nan], dtype=object))
+    assert gaps.classes_.tolist() == [-1, 0, 1]
+    assert TabularClassifier(1, missing=[]).fit(X, [-1, 0, 1, -1, 0, 1]).classes_.tolist() == [-1, 0, 1]
+    with pytest.warns(DataWarning, match=r"y: -1 \(2 rows\) is read as unknown; give missing=\[\] if it is a class"):
+        assert TabularClassifier(1).fit(X, [-1, 0, 1, -1, 0, 1]).classes_.tolist() == [0, 1]
+
+
+def test_columns_of_very_different_size_are_scaled():
+    X, y = load_wine(return_X_y=True)
+    scaled = StandardScaler().fit_transform(X)
+    ours, by_hand, raw = [], [], []
+    for seed in range(5):
+        seen, new = train_test_split(np.arange(len(X)), test_size=0.5, random_state=seed, stratify=y)
+        ours.append(TabularClassifier().fit(X[seen], y[seen]).score(X[new], y[new]))
+        by_hand.append(KNeighborsClassifier(10).fit(scaled[seen], y[seen]).score(scaled[new], y[new]))
+        raw.append(KNeighborsClassifier(10).fit(X[seen], y[seen]).score(X[new], y[new]))
+    assert np.mean(ours) >= np.mean(by_hand) - 0.01
+    assert np.mean(ours) > np.mean(raw) + 0.2
+
+
+def test_a_mixed_frame_scores_as_the_same_frame_made_numbers_by_hand():
+    rng = np.random.default_rng(0)
+    n = 300
+    y = rng.integers(0, 2, n)
+    paid = 1000 + 800 * y + rng.normal(0, 300, n)
+    frame = pd.DataFrame(
+        {
+            "paid": [f"{value:,.2f}" for value in paid],
+            "age": np.where(rng.random(n) < 0.1, np.nan, 40 + rng.normal(0, 10, n)),
+            "city": np.where(rng.random(n) < 0.8, np.array(["Bonn", "Kiel"])[y], "Ulm"),
+        }
+    )
+    frame.loc[3, "city"] = None
+    given = np.where(np.arange(n) < 100, np.array(["no", "yes"], object)[y], None)
+    ours = TabularClassifier().fit(frame, given)
+    by_hand = frame.assign(paid=paid)
+    cleaned = TabularClassifier().fit(by_hand, given)
+    truth = np.array(["no", "yes"])[y][100:]
+    assert abs(np.mean(ours.transduction_[100:] == truth) - np.mean(cleaned.transduction_[100:] == truth)) <= 0.01
+    assert np.mean(ours.transduction_[100:] == truth) > 0.85
+    assert set(ours.predict(frame.iloc[:5])) <= {"no", "yes"}
+    assert ours.feature_names_in_.tolist() == ["paid", "age", "city"]

@@ -84,7 +84,8 @@ def test_inspect_proposes_columns_to_link_and_the_command(tmp_path, monkeypatch)
     assert record["command"] == command.replace("--column=label=label ", "")
     assert outcome(*command.split()[1:], "--method", "boosted").code == 0
     linked_before = json.loads(run("inspect", "payments.csv", "--link", "card", "--json"))
-    assert (linked_before["proposal"], linked_before["command"]) == (None, None)
+    assert linked_before["proposal"] is None
+    assert linked_before["command"] == "lignn fit payments.csv --column=label=label --link=card -o model"
 
 
 def test_labels_of_another_table_have_no_part_in_how_its_rows_are_joined(table):

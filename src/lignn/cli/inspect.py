@@ -18,6 +18,7 @@ from lignn.cli.options import (
     SkipBad,
     Strict,
     Undirected,
+    command_of,
     complete_graph,
 )
 from lignn.cli.output import Json, print_json, print_table
@@ -92,7 +93,7 @@ def inspect(
     if found is not None:
         _print(found)
         if (command := _proposed(found, named)) is not None:
-            typer.echo(f"  {command}")
+            typer.echo(f"  {command}" if found.proposal is not None else f"To fit a model to it:\n  {command}")
     if doubtful is not None:
         typer.echo(str(doubtful))
     if out is not None:
@@ -126,8 +127,15 @@ def _suspects(model: Path, count: int) -> Suspects:
 
 
 def _proposed(found: Inspection, named: NamedGraph | None) -> str | None:
-    """Return the command with the proposed rules, None if nothing is proposed."""
-    return None if found.proposal is None or named is None else found.proposal.command(named.arguments())
+    """Return the command that fits a model to these tables, with the proposed rules; None without tables."""
+    from lignn.cli import reading
+
+    if named is None or reading.opened(named) is not None:
+        return None
+    if found.proposal is not None:
+        return found.proposal.command(named.arguments())
+    tables = named.source().read().reading  # the graph is cached
+    return None if tables is None else command_of(named, tables)
 
 
 def _print(found: Inspection) -> None:

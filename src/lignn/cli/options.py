@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 import re
+import shlex
 import tomllib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -272,6 +273,14 @@ class NamedGraph:
         more += [f"--link={name}" for name in self.link or ()] + [f"--order={self.order}"] * (self.order is not None)
         more += ["--skip-bad"] * self.skip_bad + ["--strict"] * self.strict
         return [self.graph, *([] if self.edges is None else [self.edges]), *more]
+
+
+def command_of(named: NamedGraph, reading: Reading) -> str:
+    """Return the command that fits a model to a graph of tables, with the roles and kinds that were found."""
+    pairs = [pair for table in reading.tables for pair in table.roles]
+    pairs += [(kind, name) for table in reading.tables for name, kind in table.kinds]
+    column = list(dict.fromkeys(f"{role}={name}" for role, name in pairs if role != "split"))
+    return shlex.join(["lignn", "fit", *replace(named, column=column).arguments(), "-o", "model"])
 
 
 def _role(text: str) -> tuple[str, str]:

@@ -6,6 +6,7 @@ SciPy and torch trust indices and types, so a crafted or damaged file could othe
 from __future__ import annotations
 
 import io
+import json
 import lzma
 import math
 import os
@@ -220,3 +221,17 @@ def _clear_errors(path: Path, kind: str) -> Iterator[None]:
         raise
     except _DAMAGE as error:
         raise TableError(f"{path}: not a whole {kind} file ({error}); write or download it again") from error
+
+
+def read_lists(path: Path, ids: Sequence[str]) -> list[str | None]:
+    """Return the lists of features of a JSON object, one list per node by its id, as texts; None for a node without."""
+    with open_file(path) as file:
+        try:
+            lists = json.loads(file.read().decode("utf-8-sig"))
+        except (ValueError, RecursionError) as error:
+            raise TableError(f"{path}: is not JSON ({error})") from error
+    if not isinstance(lists, dict) or not all(isinstance(each, list) for each in lists.values()):
+        raise TableError(f'{path}: must be a JSON object of lists by the ids of nodes, such as {{"17": [3, 5]}}')
+    if unknown := sorted(lists.keys() - set(ids)):
+        raise TableError(f"{path}: {unknown[0]!r} is not the id of a node ({len(unknown)} such ids)")
+    return [" ".join(f"f{each}" for each in lists[name]) if name in lists else None for name in ids]

@@ -13,6 +13,8 @@ from lignn.graph.table_file import TEXT, BadRowsError, Table
 
 _ROWS = 10_000
 """Edges that are looked at."""
+_MOST = 0.5
+"""Share of ids from which on a column names nodes; the others are faults, or nodes that have no row."""
 
 
 def matching(nodes: Table, candidates: Sequence[str], edges: Table, ends: Sequence[str]) -> list[str]:
@@ -40,6 +42,38 @@ def matching(nodes: Table, candidates: Sequence[str], edges: Table, ends: Sequen
         if len(pc.unique(ids)) == len(ids) and pc.all(pc.is_in(values, ids)).as_py() is not False:
             found.append(name)
     return found
+
+
+def likely(nodes: Table, candidates: Sequence[str], edges: Table, ends: Sequence[str]) -> list[str]:
+    """Return the columns of the nodes that have the most ends of the first edges, if these are most of the ends."""
+    try:
+        values = _values(edges, ends)
+        shares = {name: _share(values, _values(nodes, [name])) for name in candidates}
+    except BadRowsError:
+        return []
+    best = max(shares.values(), default=0.0)
+    return [name for name, share in shares.items() if share == best > _MOST]
+
+
+def ends(nodes: Table, key: str, edges: Table, candidates: Sequence[str]) -> list[str]:
+    """Return those columns of the edges most of whose values are ids of nodes, in the column `key`."""
+    try:
+        ids = _values(nodes, [key])
+        return [name for name in candidates if _share(_values(edges, [name]), ids) > _MOST]
+    except BadRowsError:
+        return []
+
+
+def _values(table: Table, columns: Sequence[str]) -> pa.Array:
+    """Return the different values in the first rows of columns, as texts."""
+    blocks = islice(table.blocks(dict.fromkeys(columns, TEXT)), 1)
+    found = [Metadata().normalised(column) for block in blocks for column in block.columns]
+    values = pc.unique(pa.chunked_array(found, TEXT))
+    return values.filter(pc.not_equal(values, ""))
+
+
+def _share(values: pa.Array, among: pa.Array) -> float:
+    return pc.mean(pc.is_in(values, among).cast(pa.float64())).as_py() or 0.0
 
 
 def _may_be_id(kind: pa.DataType) -> bool:

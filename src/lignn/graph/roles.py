@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -17,8 +18,10 @@ from lignn.graph.tables import kinds
 
 OF_NODES = ("id", "label", "labels", "split", "time", "group", "type")
 OF_EDGES = ("source", "target", "weight", "edge_type")
-ENDS = (("source", "target"), ("src", "dst"), ("from", "to"), ("id_1", "id_2"), ("u", "v"))
-"""Usual headers of the two ends of an edge; the first pair wins."""
+ENDS = (("source", "target"), ("src", "dst"), ("from", "to"), ("id_1", "id_2"), ("u", "v"), ("sender", "receiver"))
+"""Usual headers of the two ends of an edge; the first pair wins. Both may have an ending: from_user and to_user."""
+_ID = re.compile(r".+_id|.+[a-z]Id", re.ASCII)
+"""Headers that are usual for ids beside those of the role, such as customer_id."""
 _USUAL = {
     "id": ("id", "node_id", "name"),
     "label": ("label", "class", "target", "y"),
@@ -207,7 +210,7 @@ def of_nodes(
 def candidates_for_ids(table: Table, ignored: Collection[str]) -> list[str]:
     """Return the columns whose headers are usual for ids."""
     free = [name for name in table.columns if name not in ignored]
-    return _like(free, "id")
+    return _like(free, "id") or [name for name in free if _ID.fullmatch(name)]
 
 
 def only(table: Table, role: str, candidates: Sequence[str]) -> str | None:
@@ -234,6 +237,8 @@ def of_edges(table: Table, given: Mapping[str, str], ignored: Collection[str]) -
 def _ends(table: Table, missing: Sequence[str], free: Sequence[str]) -> dict[str, str]:
     """Return the columns of the missing ends of edges, by the usual headers."""
     lower = {name.lower(): name for name in free}
+    if len(missing) == 2 and (both := _with_the_same_ending(lower)):
+        return dict(zip(missing, both, strict=True))
     usual = {role: [lower[pair[i]] for pair in ENDS if pair[i] in lower] for i, role in enumerate(ENDS[0])}
     pairs = [pair for pair in ENDS if lower.keys() >= set(pair)] if len(missing) == 2 else []
     if lacking := [role for role in missing if not usual[role]]:
@@ -244,6 +249,17 @@ def _ends(table: Table, missing: Sequence[str], free: Sequence[str]) -> dict[str
         say = " ".join(f"--column {role}={usual[role][0]}" for role in missing)
         raise TableError(f"{table.path}: several columns may hold the ends of edges; say which, for example {say}")
     return {role: usual[role][0] for role in missing}
+
+
+def _with_the_same_ending(lower: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return the two ends of edges such as from_user and to_user; None unless there is one such pair."""
+    found = [
+        (name, lower[other])
+        for key, name in lower.items()
+        for first, second in ENDS[:3]
+        if key.startswith(f"{first}_") and (other := second + key.removeprefix(first)) in lower
+    ]
+    return found[0] if len(found) == 1 and not any({*pair} <= lower.keys() for pair in ENDS) else None
 
 
 def _like(free: Collection[str], *roles: str) -> list[str]:

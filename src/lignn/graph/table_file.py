@@ -18,6 +18,8 @@ TEXT = pa.large_string()
 TEXTS, JSON_LINES, PARQUET = ("csv", "tsv", "txt"), ("jsonl", "ndjson"), ("parquet",)
 ENDINGS = (*TEXTS, *(f"{ending}.gz" for ending in TEXTS), *JSON_LINES, *PARQUET)
 """Endings of the files of tables, by format."""
+_LIKE = {"nodes": ("nodes", "target"), "edges": ("edges",)}
+"""Ends of the names of files, such as musae_FR_edges.csv, that are the tables if no file has just their name."""
 _SQLITE = b"SQLite format 3\0"
 
 
@@ -61,6 +63,9 @@ class Table(Protocol):
 def find(folder: Path, stem: str) -> Table:
     """Return the table `stem` in `folder`, in any format; raise if its header is invalid."""
     paths = [path for ending in ENDINGS if lexists(path := folder / f"{stem}.{ending}")]
+    if not paths:
+        endings = tuple(f"{word}.{ending}" for word in _LIKE[stem] for ending in ENDINGS)
+        paths = sorted(path for path in folder.iterdir() if path.name.lower().endswith(endings))
     if not paths:
         raise TableError(f"{folder}: there is no {stem}.csv and no {stem}.parquet")
     if len(paths) > 1:

@@ -52,7 +52,7 @@ from lignn.graph.node_table import Nodes
 from lignn.graph.reading import Reading, TableReading
 from lignn.graph.roles import NodeColumns, Wanted
 from lignn.graph.table_file import TEXT, BadRowsError, Table
-from lignn.graph.tables import findings
+from lignn.graph.tables import findings, kinds
 from lignn.graph.tables.kinds import UndecidedError
 from lignn.graph.text_table import of_sqlite
 
@@ -61,6 +61,8 @@ if TYPE_CHECKING:
 
 FEATURE_FILES = ("features.npy", "features.npz")
 TABLE_FILE = "features.arrow"
+LISTS = "features"
+"""The column that lists of features become."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +160,7 @@ def _of_two_tables(tables: Tables, wanted: Wanted, missing: Collection[str] | No
             found = node_table.read(tables.nodes, columns, metadata, missing, plain), ()
         nodes, notes = found[0], (*notes, *found[1])
         edges = edge_table.read(tables.edges, ends, nodes.ids, metadata)
+    nodes = _with_lists(tables, nodes, plain)
     reading = reading_of(tables, columns, ends, nodes, notes, carried)
     graph = _graph(tables, nodes, edges, metadata, reading, raw)
     return graph if carried is None else carried.on(graph)
@@ -309,9 +312,19 @@ def columns_of(
         if lacking := [role for role, name in given.items() if name not in nodes.columns]:
             raise headers.lacking(nodes, lacking)
         return roles.of_nodes(nodes, wanted, ignored, given["id"], metadata.node_roles), ends, ()
-    ends = roles.of_edges(edges, given_ends, wanted.left_out(edges, nodes))
-    key, note = (given["id"], "") if "id" in given else _key(tables, ends, {*ignored, *given.values()})
-    return roles.of_nodes(nodes, wanted, ignored, key), ends, (note,) * bool(note)
+    taken, left_out, notes = {*ignored, *given.values()}, wanted.left_out(edges, nodes), []
+    try:
+        ends = roles.of_edges(edges, given_ends, left_out)
+    except TableError:
+        keyed = [given["id"]] if "id" in given else roles.candidates_for_ids(nodes, taken)
+        free = [name for name in edges.columns if name not in {*left_out, *given_ends.values()}]
+        pair = keys.ends(nodes, keyed[0], edges, free) if len(keyed) == 1 and not given_ends else []
+        if len(pair) != 2:
+            raise
+        ends = roles.of_edges(edges, given_ends | dict(zip(roles.ENDS[0], pair, strict=True)), left_out)
+        notes = [f"{pair[0]!r} and {pair[1]!r} of the edges hold values of {keyed[0]!r}"]
+    key, note = (given["id"], "") if "id" in given else _key(tables, ends, taken)
+    return roles.of_nodes(nodes, wanted, ignored, key), ends, (*notes, *[note] * bool(note))
 
 
 def _key(tables: Tables, ends: dict[str, str], taken: Collection[str]) -> tuple[str, str]:
@@ -327,6 +340,8 @@ def _key(tables: Tables, ends: dict[str, str], taken: Collection[str]) -> tuple[
     free = [name for name in nodes.columns if name not in taken]
     if name := roles.only(nodes, "id", keys.matching(nodes, free, tables.edges, pair)):
         return name, _note(name)
+    if name := roles.only(nodes, "id", keys.likely(nodes, candidates, tables.edges, pair)):
+        return name, ""
     raise headers.lacking(nodes, ["id"])
 
 
@@ -348,6 +363,20 @@ def _carried(tables: Tables, ends: dict[str, str], wanted: Wanted) -> tuple[dict
 
     ends = edge_rows.without_many_types(edges, ends, wanted) if others else ends
     return ends, edge_rows.read(edges, ends, left_out, wanted)
+
+
+def _with_lists(tables: Tables, nodes: Nodes, plain: bool) -> Nodes:
+    """Return the nodes with the lists of features in a file `features.json`, if there is one, as a column of texts."""
+    paths = [] if tables.folder is None or plain else sorted(tables.folder.glob("*features.json"))
+    if not paths:
+        return nodes
+    texts = files.read_lists(paths[0], nodes.ids.to_pylist())
+    column = pa.array(texts, TEXT)
+    table = pa.table({LISTS: column}, pa.schema([kinds.as_text(LISTS)]))
+    if nodes.table is not None:
+        table = nodes.table.append_column(kinds.as_text(LISTS), column)
+    note = f"{paths[0].name}: lists of {pc.count(column).as_py():,} nodes, read as texts"
+    return replace(nodes, x=None, table=table, notes=(*nodes.notes, note))
 
 
 def _has_feature_file(tables: Tables) -> bool:

@@ -72,7 +72,7 @@ class Features:
     def table(self, wanted: Collection[str]) -> pa.Table:
         """Return the columns among `wanted` as a table."""
         columns = {name: self.columns[name] for name in wanted if name in self.columns}
-        fields = [_as_text(name) if name in self.text else pa.field(name, c.type) for name, c in columns.items()]
+        fields = [as_text(name) if name in self.text else pa.field(name, c.type) for name, c in columns.items()]
         return pa.table(list(columns.values()), pa.schema(fields))
 
 
@@ -93,11 +93,12 @@ def features(source: Table, table: pa.Table, said: Mapping[str, str]) -> Feature
         if pa.types.is_dictionary(kind):
             column = column.cast(kind.value_type)
         texts = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-        if texts and source.typed and form is None:
-            column = known(column)
-        elif texts:
-            read[name] = of_texts(column, form)
-            column = read[name].values
+        if texts:
+            found_in = of_texts(column, form)
+            if source.typed and form is None and found_in.plain:
+                column = known(column)  # digits that are texts in a format with types are meant to be
+            else:
+                read[name], column = found_in, found_in.values
         if pa.types.is_decimal(column.type):
             column = column.cast(pa.float64())
         elif pa.types.is_duration(column.type) or pa.types.is_time(column.type):
@@ -277,7 +278,8 @@ def _say(source: Table, found: Features, name: str, form: str) -> None:
     found.columns[name] = column.dictionary_encode() if kind == "category" else column
 
 
-def _as_text(name: str) -> pa.Field:
+def as_text(name: str) -> pa.Field:
+    """Return the field of a column of texts, whatever they are."""
     from lignn.features import values
 
     return values.as_text(name)
