@@ -100,3 +100,10 @@ def test_labels_of_another_table_have_no_part_in_how_its_rows_are_joined(table):
             found.append([{k: v for k, v in row.items() if k != "given"} for row in csv.DictReader(file)])
     assert len(found[0]) == N
     assert found[0] == found[1] == found[2]
+
+
+def test_a_table_without_a_column_of_labels_asks_for_its_name(table):
+    found = outcome("fit", table, "-o", "m", "--method", "boosted")
+    assert (found.code, found.out) == (2, "")
+    assert "no node has a label; at least two classes need one" in found.err
+    assert "say which column of payments.csv holds the labels: --column label=NAME" in found.err

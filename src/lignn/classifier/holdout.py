@@ -117,13 +117,21 @@ def checked_split(graph: Graph, split: Split) -> Split:
     return split
 
 
+def _unnamed(graph: Graph) -> str:
+    """Return what to do about tables of which no column is the label; empty if one is, or there are no tables."""
+    read = None if graph.reading is None else graph.reading.nodes
+    if read is None or {"label", "labels"}.intersection(dict(read.roles)):
+        return ""
+    return f"; say which column of {read.file} holds the labels: --column label=NAME"
+
+
 def require_labels(graph: Graph, among: Tensor | None = None) -> None:
     """Raise unless there are labels of at least two classes (among some nodes)."""
     where = "" if among is None else " among the training nodes"
     known = graph.labelled if among is None else graph.labelled & among
     if not known.any():
         column = headers.likely("label", graph.feature_names or ()) if graph.y is None else None
-        hint = f"; if {column!r} holds the labels, rename it to 'label'" if column else ""
+        hint = f"; if {column!r} holds the labels, rename it to 'label'" if column else _unnamed(graph)
         raise InputError(f"{graph.name}: no node has a label{where}; at least two classes need one{hint}")
     if graph.is_multilabel:
         return
