@@ -147,6 +147,8 @@ def test_ties_go_to_what_can_be_relied_on_then_to_what_takes_labels() -> None:
     found.alive = [0, 3]  # it leads by more than the error
     assert choose(found, judge).weights == {0: 1.0}
     assert choose(found, judge).runner_up == 3
+    found.alive = [0]  # all others were out before
+    assert choose(found, judge).runner_up == 3
 
 
 def test_members_have_to_be_fitted_once_more_in_the_time_that_is_left() -> None:

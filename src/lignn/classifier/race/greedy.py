@@ -74,7 +74,11 @@ def choose(search: Search, judge: Judge, left: float = math.inf) -> Choice:
         single, ensemble = (judge.score(held_out[name], folds) for name in ("single", "ensemble"))
         if judge.rank(held_out["ensemble"], folds) > judge.rank(held_out["single"], folds):
             weights = _weights(greedy(search, judge, among, folds, left))
+    tried = [
+        each for each in range(len(search.setup.candidates)) if 0 in search.folds_of(each) and not search.is_idle(each)
+    ]
     others = [each for each in search.ranked(judge, quick, search.reached) if each not in weights]
+    others += [each for each in search.ranked(judge, tried, 1) if each not in (*weights, *others)]
     if any(search.depends(each) > SURE for each in weights):
         others = [each for each in others if search.depends(each) <= SURE]
     return Choice(weights, single, ensemble, next(iter(others), None))
