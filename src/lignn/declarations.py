@@ -392,9 +392,6 @@ POLICY: dict[str, Rule] = {
     "underfits": Rule(
         0.5, 1000, "loss, in units of a guess's, above which a fit starts over with weaker limits on its weights"
     ),
-    "free_gain": Rule(
-        0.98, 0, "the proof is given up if the loss without it is below this share of that with it, which is no noise"
-    ),
     "learned": Rule(0.2, 1000, "loss, in units of a guess's, below which a model may teach itself"),
     "sure": Rule(0.9, 0, "probability from which on a prediction teaches"),
     "pooled": Rule(50, 0, "labels held back below which others are held back too, in folds: few calibrate badly"),

@@ -225,7 +225,6 @@ def test_rules_of_the_policy_are_values_that_are_checked():
         "averaged_epochs": 30,
         "evaluate_every": 5,
         "underfits": 0.5,
-        "free_gain": 0.98,
         "learned": 0.2,
         "sure": 0.9,
         "pooled": 50,
