@@ -13,8 +13,8 @@ from lignn.studies import graphs, run, study
 from lignn.studies.case import StudyCase
 from lignn.studies.classify import classifier_of
 
-STUDIES = ("defaults", "more", "choice", "contraction", "proved", "fraud", "auto", "auto_choice")
-CHOOSING = ("choice", "auto_choice")
+STUDIES = ("defaults", "more", "choice", "contraction", "proved", "policy", "fraud", "auto", "auto_choice")
+CHOOSING = ("choice", "policy", "auto_choice")
 QUICK = {"max_epochs": 3, "folds": 1, "hidden": 4}
 
 

@@ -9,7 +9,9 @@ from lignn.errors import ConfigError, InputError
 from lignn.studies import graphs, report, run, study
 from tests.studies import tiny
 
-CLASSIFIERS = ["auto", "auto_choice", "choice", "contraction", "defaults", "fraud", "labels_added", "more", "proved"]
+CLASSIFIERS = [
+    *("auto", "auto_choice", "choice", "contraction", "defaults", "fraud", "labels_added", "more", "policy", "proved")
+]
 """Studies of the classifier and its defaults."""
 BEYOND = ["many", "minesweeper", "minesweeper_choice", "right", "right_half", "rows", "tables", "typed", *CLASSIFIERS]
 """Studies that are not the paper's."""
