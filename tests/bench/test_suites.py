@@ -10,7 +10,7 @@ import torch
 
 import lignn
 from lignn import bench
-from lignn.bench import baselines, command, deep, epoch, fit, latency, limits, scale, timing
+from lignn.bench import attention, baselines, command, deep, epoch, fit, latency, limits, scale, timing
 from lignn.bench.graphs import power_law
 from lignn.bench.sides import Task, load_task
 from lignn.cli import main
@@ -140,7 +140,7 @@ def test_latency_sides_reach_the_same_equilibrium():
 
 
 def test_attention_layers_compute_the_same_gradients():
-    ours, theirs = baselines.layers(lignn.Adjacency.normalized(power_law(500), "none"), heads=2).values()
+    ours, theirs = attention.layers(lignn.Adjacency.normalized(power_law(500), "none"), heads=2).values()
     for mine, yours in zip(ours(), theirs(), strict=True):
         torch.testing.assert_close(mine, yours, atol=1e-3, rtol=1e-4)
 
