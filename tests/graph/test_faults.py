@@ -137,7 +137,7 @@ NOT_TEXT = pa.Array.from_buffers(pa.string(), 3, [None, pa.py_buffer(OFFSETS.tob
         ),
         (
             NODES,
-            "source,two\na,b\n",
+            "source,two\na,9\n",
             "edges.csv: the column 'target' is missing, the header has 'source', 'two'; give --column target=NAME",
         ),
         (

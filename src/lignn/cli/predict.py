@@ -164,6 +164,9 @@ def _read(named: NamedGraph, loaded: NodeClassifier, quiet: bool) -> Graph:
             f"warning: {named.graph} is directed, the model was trained on an undirected graph; add --undirected?",
             err=True,
         )
+    if own is not None and (own.edge_weight is None) != (graph.edge_weight is None):
+        had, has = ("no weights", "has") if own.edge_weight is None else ("weights", "has none")
+        typer.echo(f"warning: the model was trained on edges with {had}, {named.graph} {has}", err=True)
     return graph
 
 

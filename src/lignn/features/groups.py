@@ -63,7 +63,8 @@ class Group:
     @classmethod
     def fit(cls, treatment: Treatment, inputs: tuple[Input, ...], values: np.ndarray, width: int) -> Group:
         """Fit the transformers of a treatment to the values of some columns, n×k."""
-        steps = _pipeline(treatment, width, len(values)).fit(values)
+        with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn adds up all numbers, such as ±1e308
+            steps = _pipeline(treatment, width, len(values)).fit(values)
         group = cls(treatment, inputs, width, steps)
         if treatment == "category":
             group = replace(group, values=_categories(steps["onehot"]))
@@ -71,7 +72,8 @@ class Group:
 
     def transform(self, values: np.ndarray) -> np.ndarray | sp.csr_array:
         """Return the features of some rows in single precision."""
-        found = self.steps.transform(values)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = self.steps.transform(values)
         if sp.issparse(found):
             return sp.csr_array(found, dtype=np.float32)
         return np.clip(found, -FARTHEST, FARTHEST).astype(np.float32)

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import scipy.sparse as sp
 
 from lignn.errors import DataWarning, InputError
@@ -20,7 +21,7 @@ from lignn.features.columns import Column
 from lignn.features.dates import AGE, part_of
 from lignn.features.groups import Arrays, Group, Input, Treatment
 from lignn.features.kinds import describe
-from lignn.features.values import values
+from lignn.features.values import kind_of, typed, values
 
 Matrix: TypeAlias = np.ndarray | sp.csr_array
 
@@ -28,6 +29,8 @@ WIDE = 1000
 """Number of one-hot columns from which features are sparse; those of texts always are."""
 HASHED = 12
 """log₂ of the number of columns that the words of all texts together are hashed to; likewise their n-grams."""
+_SEVERAL = 10
+"""Rows from which on it is no chance that none has a value, or none one that is known."""
 _LEAST_HASHED = 8
 """log₂ of the least number of columns for one column of texts."""
 
@@ -114,7 +117,34 @@ class Preparation:
         if extra := [name for name in there if name not in known]:
             words = f"{where}: ignored {_list(sorted(extra))}; the model was trained without"
             warnings.warn(words, DataWarning, stacklevel=3)
+        self._warn_of_changes(rows, where, missing)
         return rows
+
+    def _warn_of_changes(self, rows: pa.Table, where: str, absent: Sequence[str]) -> None:
+        """Warn of columns that have no value here, only values that the model does not know, or numbers for truth."""
+        known = {name: values for g in self.groups for (name, _), (values, _) in zip(g.inputs, g.values, strict=False)}
+        for column in self.columns:
+            if not column.used or rows.num_rows < _SEVERAL or column.name in absent:
+                continue
+            here = rows.column(column.name)
+            if here.null_count == len(here) and column.missing < column.num_rows:
+                words = "has no value in any row; all count as missing"
+            elif column.kind == "boolean" and kind_of(here.type) == "number":
+                words = "holds numbers, the model was trained on true and false; all but 0 count as true"
+            elif (
+                column.kind == "category"
+                and len(known.get(column.name, ()))
+                and self._all_new(here, known[column.name])
+            ):
+                words = "has no value that the model was trained with; all count as other values"
+            else:
+                continue
+            warnings.warn(f"{where}: column {column.name!r} {words}", DataWarning, stacklevel=4)
+
+    @staticmethod
+    def _all_new(column: pa.ChunkedArray, known: Sequence[str | None]) -> bool:
+        texts = typed(column, "category", "", "").drop_null().unique()
+        return len(texts) > 0 and not pc.any(pc.is_in(texts, pa.array(known, texts.type))).as_py()
 
     def state(self) -> tuple[dict[str, Any], dict[str, Arrays]]:
         """Return the fitted state: values as JSON has them, and arrays by group."""

@@ -16,7 +16,7 @@ from lignn.graph.metadata import Metadata
 from lignn.graph.roles import NodeColumns
 from lignn.graph.split import PARTS, Split
 from lignn.graph.table_file import TEXT, BadRowsError, Table
-from lignn.graph.tables import findings, kinds
+from lignn.graph.tables import findings, kinds, plausible
 from lignn.graph.validate import check_classes
 
 _LARGEST = float(np.finfo(np.float32).max)
@@ -81,6 +81,9 @@ def read(
         features = features if features.num_columns else None
     else:
         found = kinds.Features()
+    if not metadata.is_exact:
+        plausible.labels(f"{table.path}, column {columns.label!r}", y, classes)
+        plausible.features(str(table.path), features, y)
     kept = tuple(name for name in columns.features if name not in found.refused)
     notes, forms = tuple(found.notes), tuple(found.forms.items())
     return Nodes(ids, kept, x, features, tuple(found.refused), y, classes, tuple(splits), time, group, forms, notes)

@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 from functools import cached_property
 from io import TextIOWrapper
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, AnyStr
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -72,7 +72,7 @@ class TextTable:
                 raise TableError(f"{self.path}, line 1: looks like UTF-16 text; save the file as UTF-8")
             delimiter = self.delimiter
             file.seek(0)
-            lines = (line.decode("utf-8-sig") for line in iter(file.readline, b""))
+            lines = (self._whole(line).decode("utf-8-sig") for line in iter(lambda: file.readline(_BLOCK), b""))
             reader = csv.reader(lines, delimiter=delimiter)
             try:
                 header = next((row for row in reader if row), None)
@@ -88,6 +88,12 @@ class TextTable:
             if header is None:
                 raise TableError(f"{self.path}: is empty; the first line must name the columns")
             return header, file.tell()
+
+    def _whole(self, line: AnyStr) -> AnyStr:
+        """Return a line that was read up to the size of a block; raise if it does not end there."""
+        if len(line) >= _BLOCK:
+            raise TableError(f"{self.path}: has a line of over {_BLOCK // 2**20} MiB, which is no row of a table")
+        return line
 
     @contextmanager
     def _rows_below_the_header(self) -> Iterator[tuple[IO[bytes] | None, pa.csv.ReadOptions, pa.csv.ParseOptions]]:
@@ -150,7 +156,8 @@ class TextTable:
         try:
             with self._open() as file:
                 lines = TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
-                reader = csv.reader(lines, delimiter=self.delimiter)
+                whole = (self._whole(line) for line in iter(lambda: lines.readline(_BLOCK), ""))
+                reader = csv.reader(whole, delimiter=self.delimiter)
                 header, last = True, 0
                 for cells in reader:
                     if cells and not header:
