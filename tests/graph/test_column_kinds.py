@@ -14,7 +14,7 @@ from tests.cli.commands import outcome
 from tests.graph.folders import problem, put
 
 NODES = "id,label,dorm,note,day\n" + "".join(
-    f"n{i},{'xy'[i % 2]},0{i % 4},{'tea' if i % 2 else 'cake'},202401{i + 10}\n" for i in range(12)
+    f"n{i},{'xy'[i % 2]},0{i % 4},{'tea' if i % 3 else 'cake'},202401{i + 10}\n" for i in range(12)
 )
 EDGES = "source,target\n" + "".join(f"n{i},n{i + 1}\n" for i in range(11))
 SAID = {"category": "dorm", "text": ["note"]}

@@ -332,7 +332,7 @@ def _key(tables: Tables, ends: dict[str, str], taken: Collection[str]) -> tuple[
     assert tables.edges is not None
     nodes, pair = tables.nodes, [ends[end] for end in roles.ENDS[0]]
     candidates = roles.candidates_for_ids(nodes, taken)
-    if len(candidates) == 1:
+    if len(candidates) == 1 and keys.likely(nodes, candidates, tables.edges, pair):
         return candidates[0], ""
     fits = keys.matching(nodes, candidates, tables.edges, pair)
     if name := roles.only(nodes, "id", fits):
@@ -342,6 +342,8 @@ def _key(tables: Tables, ends: dict[str, str], taken: Collection[str]) -> tuple[
         return name, _note(name)
     if name := roles.only(nodes, "id", keys.likely(nodes, candidates, tables.edges, pair)):
         return name, ""
+    if len(candidates) == 1:
+        return candidates[0], ""  # reading the edges says that they name none of its values
     raise headers.lacking(nodes, ["id"])
 
 
