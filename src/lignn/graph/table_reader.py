@@ -340,8 +340,9 @@ def _key(tables: Tables, ends: dict[str, str], taken: Collection[str]) -> tuple[
     free = [name for name in nodes.columns if name not in taken]
     if name := roles.only(nodes, "id", keys.matching(nodes, free, tables.edges, pair)):
         return name, _note(name)
-    if name := roles.only(nodes, "id", keys.likely(nodes, candidates, tables.edges, pair)):
-        return name, ""
+    for among in (candidates, free):
+        if name := roles.only(nodes, "id", keys.likely(nodes, among, tables.edges, pair)):
+            return name, "" if name in candidates else _note(name)
     if len(candidates) == 1:
         return candidates[0], ""  # reading the edges says that they name none of its values
     raise headers.lacking(nodes, ["id"])
