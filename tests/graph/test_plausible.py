@@ -65,7 +65,7 @@ def test_held_out_labels_are_not_looked_at(folder):
             "column 'city' has no value that the model was trained with",
         ),
         ({"city": ["a", "b"] * 5, "old": [1, 0] * 5}, "column 'old' holds numbers, the model was trained on true and"),
-        ({"city": [None] * 10, "old": [True, False] * 5}, "column 'city' has no value in any row"),
+        ({"city": pa.nulls(10, pa.string()), "old": [True, False] * 5}, "column 'city' has no value in any row"),
     ],
 )
 def test_new_rows_that_are_otherwise(column, message):

@@ -129,7 +129,7 @@ def new_rows(features: Any, graph: Graph, preparation: FeatureTransform | None) 
     rows = checked = as_table(features)
     if graph.columns is not None and graph.table is not None:
         for name in graph.columns.column_names[graph.table.num_columns :]:
-            checked = checked.append_column(name, pa.nulls(rows.num_rows, graph.columns.schema.field(name).type))
+            checked = checked.append_column(name, pa.nulls(rows.num_rows))
     preparation.transform(checked, "new nodes")
     return rows
 

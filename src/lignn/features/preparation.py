@@ -127,6 +127,8 @@ class Preparation:
             if not column.used or rows.num_rows < _SEVERAL or column.name in absent:
                 continue
             here = rows.column(column.name)
+            if pa.types.is_null(here.type):
+                continue  # it follows from the edges, or reading its table has told
             if here.null_count == len(here) and column.missing < column.num_rows:
                 words = "has no value in any row; all count as missing"
             elif column.kind == "boolean" and kind_of(here.type) == "number":

@@ -47,8 +47,8 @@ def matching(nodes: Table, candidates: Sequence[str], edges: Table, ends: Sequen
 def likely(nodes: Table, candidates: Sequence[str], edges: Table, ends: Sequence[str]) -> list[str]:
     """Return the columns of the nodes that have the most ends of the first edges, if these are most of the ends."""
     try:
-        values = _values(edges, ends)
-        shares = {name: _share(values, _values(nodes, [name])) for name in candidates}
+        values = _first(edges, ends)
+        shares = {name: _share(values, _whole(nodes, name)) for name in candidates}
     except BadRowsError:
         return []
     best = max(shares.values(), default=0.0)
@@ -58,21 +58,25 @@ def likely(nodes: Table, candidates: Sequence[str], edges: Table, ends: Sequence
 def ends(nodes: Table, key: str, edges: Table, candidates: Sequence[str]) -> list[str]:
     """Return those columns of the edges most of whose values are ids of nodes, in the column `key`."""
     try:
-        ids = _values(nodes, [key])
-        return [name for name in candidates if _share(_values(edges, [name]), ids) > _MOST]
+        ids = _whole(nodes, key)
+        return [name for name in candidates if _share(_first(edges, [name]), ids) > _MOST]
     except BadRowsError:
         return []
 
 
-def _values(table: Table, columns: Sequence[str]) -> pa.Array:
+def _first(table: Table, columns: Sequence[str]) -> pa.Array:
     """Return the different values in the first rows of columns, as texts."""
     blocks = islice(table.blocks(dict.fromkeys(columns, TEXT)), 1)
-    found = [Metadata().normalised(column) for block in blocks for column in block.columns]
+    found = [Metadata().normalised(column[:_ROWS]) for block in blocks for column in block.columns]
     values = pc.unique(pa.chunked_array(found, TEXT))
     return values.filter(pc.not_equal(values, ""))
 
 
-def _share(values: pa.Array, among: pa.Array) -> float:
+def _whole(table: Table, column: str) -> pa.ChunkedArray:
+    return Metadata().normalised(table.read([column], [column]).column(0))
+
+
+def _share(values: pa.Array, among: pa.ChunkedArray) -> float:
     return pc.mean(pc.is_in(values, among).cast(pa.float64())).as_py() or 0.0
 
 
