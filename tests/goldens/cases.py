@@ -83,16 +83,15 @@ def _fit(method: str, preset: dict[str, Any], **options: Any) -> Case:
     return lambda _: told(fitted(method, preset, **options))
 
 
-DEEP = {"num_layers": 6, "residual": True, "norm": "batch"}
-DOUBLE = {"precision": "float64"}
-"""A deep network that trains multiplies rounding by thousands: only so do other machines agree to 1e-4."""
+DEEP = {"num_layers": 6, "residual": True, "norm": "layer"}
+"""With batch normalisation, gradients of biases are rounding alone, which Adam divides by itself: machines disagree."""
 NO_NETWORK = {"preset": "practical", "seed": 3}
 CASES |= {
     "practical_gcn": _fit("backbone", PRACTICAL),
     "practical_sage": _fit("backbone", PRACTICAL, backbone="sage"),
     "practical_gat": _fit("backbone", PRACTICAL, backbone="gat", max_epochs=15),
-    "practical_deep_residual_gcn": _fit("backbone", PRACTICAL, backbone_options=DEEP, max_epochs=25, **DOUBLE),
-    "practical_lignn_deep_residual_gcn": _fit("lignn", PRACTICAL, backbone_options=DEEP, max_epochs=25, **DOUBLE),
+    "practical_deep_residual_gcn": _fit("backbone", PRACTICAL, backbone_options=DEEP, max_epochs=25),
+    "practical_lignn_deep_residual_gcn": _fit("lignn", PRACTICAL, backbone_options=DEEP, max_epochs=25),
     "practical_lignn_gcn": _fit("lignn", PRACTICAL, contraction="proved"),
     "practical_lignn_sage_free": _fit("lignn", PRACTICAL, backbone="sage", contraction="free"),
     "practical_lae_gcn": _fit("lae", PRACTICAL, contraction="proved"),
