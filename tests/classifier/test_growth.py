@@ -70,7 +70,7 @@ def test_a_start_is_used_only_where_a_bound_proves_that_it_does_not_matter(monke
     monkeypatch.setattr(BoundLabelInputted, "solve", recorded)
     graph, features, edges, ids = divided()
     one_hop = {"backbone_options": {"num_layers": 1}, "hidden": None}
-    for options, warm in (({"backbone": "gat"}, False), ({}, True), (one_hop, True)):
+    for options, warm in (({"backbone": "gat"}, False), ({"contraction": "proved"}, True), (one_hop, True)):
         classifier = fitted(graph=graph, split=split(), max_epochs=3, **options)
         assert classifier.diagnose().contracts
         classifier.add_nodes(features, edges, ids)

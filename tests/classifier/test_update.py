@@ -138,7 +138,7 @@ def test_a_withdrawn_label_leaves_no_trace():
 
 def test_more_labels_help():
     graph = small_graph(n=240, noise=8.0)
-    classifier = fitted(graph=graph, feature_mask=0.8, max_epochs=40)
+    classifier = fitted(graph=graph, feature_mask=0.8, max_epochs=40, contraction="proved")
     before = classifier.score("test")
     new = classifier.split_.val.nonzero().flatten().tolist()
     update = classifier.update_labels({node: int(graph.y[node]) for node in new})

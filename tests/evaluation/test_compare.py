@@ -182,7 +182,7 @@ def test_classifiers_of_tables_have_no_options_of_networks(monkeypatch: pytest.M
     assert found["gcn"]["hidden"] == 4
     assert "hidden" not in found["logistic"]
     assert found["logistic/smoothed"]["method_options"] == {"base": "logistic"}
-    assert found["boosted/label_input"]["method_options"] == {"base": "boosted"}
+    assert found["boosted/label_input"]["method_options"]["base"] == "boosted"
     assert not {"hidden", "mask_rate", "backbone"} & set(found["boosted/label_input"])
 
 

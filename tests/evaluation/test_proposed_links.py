@@ -19,7 +19,7 @@ def table(**more):
             "shop_id": rng.integers(0, 30, ROWS),
             "age": rng.integers(18, 80, ROWS),
             "amount": rng.normal(size=ROWS),
-            "kind": ["online", "in person"] * (ROWS // 2),
+            "kind": ["online", "in person", "in person", "online"] * (ROWS // 4),
             "receipt": [f"r{i}" for i in range(ROWS)],
             "seconds": range(ROWS),
             "time": rng.integers(0, 50, ROWS),

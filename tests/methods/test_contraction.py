@@ -167,7 +167,7 @@ def test_a_changed_network_has_no_bound():
     c = problem.labels.num_classes
     assert LIGNN(Steeper(3, c, c, generator=generator).double()).on(problem).lipschitz is None
     assert LIGNN(resolve("gat", 3, c, c, generator).double()).on(problem).lipschitz is None
-    with pytest.raises(ConfigError, match="needs a network with a bound, which gcn, sage"):
+    with pytest.raises(ConfigError, match="needs a network with a bound, which gcn, gcnii, jknet"):
         NodeClassifier(backbone="gat", contraction="proved", max_epochs=2).fit(small_graph(), small_split())
 
 

@@ -151,7 +151,7 @@ def test_what_cannot_be_streamed_is_refused(tmp_path):
             {"method": "label_input", "method_options": {"base": "boosted"}},
             "label_input over boosted needs the graph in memory",
         ),
-        ({"backbone": "gat", "hidden": 8}, "'gat' needs the graph in memory; of a store, use gcn, sage"),
+        ({"backbone": "gat", "hidden": 8}, "'gat' needs the graph in memory; of a store, use gcn, gcnii"),
         ({"backbone_options": {"norm": "batch"}}, "norm: batch normalisation .* of a store, use norm='layer'"),
         ({"inductive": True}, "needs the graph in memory"),
     ):

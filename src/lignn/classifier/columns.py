@@ -59,8 +59,7 @@ def learn(spec: Spec, graph: Graph, split: Split) -> FeatureTransform | None:
     if isinstance(graph, StoredGraph):
         return _of_store(wanted, graph)
     if wanted == "raw":
-        if graph.table is not None and graph.x is None:
-            raise InputError(_not_raw(graph))
+        check_raw(graph)
         return None
     if not isinstance(wanted, str):
         from lignn.features import OwnTransformer
@@ -147,11 +146,12 @@ def _rows(graph: Graph, preparation: FeatureTransform) -> Any:
     return pa.table(dict(zip(graph.feature_names, x.T, strict=True)))
 
 
-def _not_raw(graph: Graph) -> str:
-    """Return why the columns of a graph cannot be features as they are."""
+def check_raw(graph: Graph) -> None:
+    """Refuse a graph whose columns would have to be features as they are."""
+    if graph.table is None or graph.x is not None:
+        return
     from lignn.features import describe, kind_of
 
-    assert graph.table is not None
     found = []
     for column, type_ in zip(describe(graph.table, graph.name), graph.table.schema.types, strict=True):
         if kind_of(type_) != "number":
@@ -160,7 +160,9 @@ def _not_raw(graph: Graph) -> str:
             found.append(f"{column.name!r} ({column.missing} missing)")
     shown = ", ".join(found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
     columns = f", which {shown} cannot be" if found else " in x"
-    return f"{graph.name}: features='raw' needs features as numbers{columns}; leave it out, or give 'auto'"
+    raise InputError(
+        f"{graph.name}: features='raw' needs features as numbers{columns}; leave it out, or give 'auto'"
+    )
 
 
 def state(preparation: FeatureTransform | None, examples: bool) -> tuple[dict[str, Any] | None, dict[str, Any]]:

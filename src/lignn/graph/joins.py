@@ -98,7 +98,6 @@ def shared(column: pa.ChunkedArray, name: str) -> Shared:
     texts = texts_of(column, name)
     encoded = texts.dictionary_encode()
     code = encoded.indices.fill_null(-1).to_numpy().astype(np.int64)
-    code[code >= 0] = code[code >= 0]
     n, present = len(code), code >= 0
     counts = np.bincount(code[present], minlength=len(encoded.dictionary))
     all_alike = counts > _NEARLY_ALL * n

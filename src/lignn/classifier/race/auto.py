@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from lignn import methods
-from lignn.classifier import imbalance
+from lignn.classifier import columns, imbalance
 from lignn.classifier.calibration import Outcome as Predicted
 from lignn.classifier.calibration import calibrate
 from lignn.classifier.holdout import checked_split
@@ -130,6 +130,8 @@ def setup_of(given: Mapping[str, Any], graph: Graph, split: Split | None) -> Set
     quality, networks = given.get("quality", DEFAULT_QUALITY), given.get("backbones")
     known = Split(graph.labelled, torch.zeros_like(graph.labelled), ~graph.labelled) if split is None else split
     checked_split(graph, known)
+    if spec.values["features"] == "raw":
+        columns.check_raw(graph)
     found = tuple(candidates(graph, quality, _names(networks)))
     parts = _OF_VALIDATION if (known.val & graph.labelled).any() else FOLDS[quality]
     divided = tuple(folds(graph, known, parts, spec.values["seed"]))
