@@ -376,7 +376,7 @@ EDGES = torch.tensor([[0, 1], [1, 0]])
     [
         (Graph(EDGES, x=[[1.0], [2.0]]), {}, "no node has a label"),
         (Graph(EDGES, x=[[1.0], [2.0]], y=[0, 0], class_names=["a", "b"]), {}, "all labels .* are of class 'a'"),
-        (Graph(torch.empty(2, 0), x=[[1.0], [2.0]], y=[0, 1]), {"method": "lignn"}, "has no edges.*use TabularClassifier"),
+        (Graph(torch.empty(2, 0), x=[[1], [2]], y=[0, 1]), {"method": "lignn"}, "has no edges.*use TabularClassifier"),
         (Graph(EDGES, y=[0, 1]), {"method": "backbone"}, "has no features, which method 'backbone' needs"),
         ("graph.csv", {}, "a lignn.Graph is needed, got str"),
     ],

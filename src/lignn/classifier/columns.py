@@ -160,9 +160,7 @@ def check_raw(graph: Graph) -> None:
             found.append(f"{column.name!r} ({column.missing} missing)")
     shown = ", ".join(found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
     columns = f", which {shown} cannot be" if found else " in x"
-    raise InputError(
-        f"{graph.name}: features='raw' needs features as numbers{columns}; leave it out, or give 'auto'"
-    )
+    raise InputError(f"{graph.name}: features='raw' needs features as numbers{columns}; leave it out, or give 'auto'")
 
 
 def state(preparation: FeatureTransform | None, examples: bool) -> tuple[dict[str, Any] | None, dict[str, Any]]:
