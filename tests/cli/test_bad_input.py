@@ -39,7 +39,7 @@ def check(place: Path, arguments: tuple[str, ...], message: str, code: int = 2) 
 
 
 TABLES: dict[str, tuple[str | bytes, str | bytes, str]] = {
-    "no id": (NODES.replace("id,", "key,", 1), "source,target\nu,v\nv,w\n", "mine/nodes.csv: the column 'id' is missing"),
+    "no id": (NODES.replace("id,", "key,", 1), "source,target\nu,v\n", "mine/nodes.csv: the column 'id' is missing"),
     "no source": (NODES, "one,target\n1,b\n2,c\n", "mine/edges.csv: the column 'source' is missing"),
     "no target": (NODES, "source,other\na,1\nb,2\n", "mine/edges.csv: the column 'target' is missing"),
     "decimal comma": (NODES.replace("0.5,1", "0,5,1"), EDGES, "nodes.csv, line 7: 5 cells, but the header names 4"),
