@@ -33,7 +33,7 @@ def test_a_model_is_found_told_and_predicts(place: Path) -> None:
     assert "The model is " in result.out
     assert "always the most frequent label" in result.out
     last = result.out.strip().splitlines()[-3:]
-    assert " on 10 held-out labels." in last[0], last
+    assert " on 10 held-out labels" in last[0], last
     assert "a table of features alone has" in last[1]
     assert last[2].startswith("Next best: ")
     assert ", by lignn fit mine --directed -o found --method " in last[2]

@@ -66,7 +66,8 @@ class Leaderboard:
         seed: seed of folds and fits.
         stopped: whether the time was over before all folds were done.
         given: parameters of the race, but for objects.
-        score, error: score of the model on the labels that chose it, and its standard error.
+        score, error: score of the model on held-out labels, and its standard error. That of an ensemble is of ensembles
+            that were chosen without the labels that score them.
         helps: whether edges and labels help, in one sentence.
         runner_up: title of the best candidate that is no part of the model; empty if there is none.
         arguments: arguments of `lignn fit` that train it.
@@ -116,7 +117,11 @@ class Leaderboard:
         """
         error = "" if self.error is None else f" ± {self.error:.2f}"
         score = "" if self.score is None else f": {self.shown.in_tables} {self.score:.2f}{error}"
-        found = [f"{self.headline}{score} on {self.scored:,} held-out labels.", *[self.helps] * bool(self.helps)]
+        chosen = ", chosen without them" * (len(self.members) > 1)
+        found = [
+            f"{self.headline}{score} on {self.scored:,} held-out labels{chosen}.",
+            *[self.helps] * bool(self.helps),
+        ]
         if self.depends:
             share = f"{max(round(100 * self.depends), 1)} %"
             found.append(f"At {share} of the nodes its answer depends on where it starts to compute; it leads clearly.")
